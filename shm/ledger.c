@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shm/ledger.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define READ_TRIES 100
+
+int ledger_create(struct segment *segment, const char *name)
+{
+	struct ledger *ledger;
+	int err = segment_create(segment, name, LEDGER_BYTES);
+
+	if (err)
+		return err;
+	ledger = segment_map(segment->rw, LEDGER_BYTES, 1);
+	if (!ledger) {
+		err = -errno;
+		segment_close(segment);
+		return err;
+	}
+	ledger->magic = LEDGER_MAGIC;
+	ledger->version = LEDGER_VERSION;
+	munmap(ledger, LEDGER_BYTES);
+	return 0;
+}
+
+static void *ledger_map_checked(int fd, int writable)
+{
+	long size = segment_size(fd);
+	struct ledger *ledger;
+
+	if (size < (long)LEDGER_BYTES) {
+		errno = size < 0 ? (int)-size : EPROTO;
+		return NULL;
+	}
+	ledger = segment_map(fd, LEDGER_BYTES, writable);
+	if (ledger && (ledger->magic != LEDGER_MAGIC || ledger->version != LEDGER_VERSION)) {
+		munmap(ledger, LEDGER_BYTES);
+		errno = EPROTO;
+		return NULL;
+	}
+	return ledger;
+}
+
+int ledger_open(struct ledger_writer *ledger, int fd)
+{
+	uint64_t commits;
+
+	ledger->shared = ledger_map_checked(fd, 1);
+	if (!ledger->shared)
+		return -errno;
+	commits = atomic_load_explicit(&ledger->shared->commits, memory_order_relaxed);
+	ledger->now = ledger->shared->entry[commits & 1];
+	return 0;
+}
+
+void ledger_commit(struct ledger_writer *ledger)
+{
+	struct ledger *shared = ledger->shared;
+	uint64_t commits = atomic_load_explicit(&shared->commits, memory_order_relaxed);
+
+	shared->entry[(commits + 1) & 1] = ledger->now;
+	/* release pairs with the acquire in ledger_read(): the entry is whole before it holds */
+	atomic_store_explicit(&shared->commits, commits + 1, memory_order_release);
+}
+
+void ledger_turn(struct ledger_writer *ledger)
+{
+	atomic_fetch_add_explicit(&ledger->shared->turns, 1, memory_order_relaxed);
+}
+
+const struct ledger *ledger_map(int fd)
+{
+	return ledger_map_checked(fd, 0);
+}
+
+int ledger_read(const struct ledger *ledger, struct ledger_entry *entry)
+{
+	uint64_t before, after;
+
+	for (int i = 0; i < READ_TRIES; i++) {
+		before = atomic_load_explicit(&ledger->commits, memory_order_acquire);
+		memcpy(entry, &ledger->entry[before & 1], sizeof(*entry));
+		/* Our entry is written again by the second commit from now, which begins when
+		 * `commits` is one further. */
+		atomic_thread_fence(memory_order_acquire);
+		after = atomic_load_explicit(&ledger->commits, memory_order_relaxed);
+		if (after == before)
+			return 0;
+	}
+	return -EAGAIN;
+}
+
+static const struct {
+	const char *name, *help, *role;
+	enum counter_kind kind;
+} counters[] = {
+#define ROLE_SAMPLER "sampler"
+#define ROLE_BROKER "broker"
+#define ROLE_SYMBOLIZER "symbolizer"
+#define ROLE_EXPORTER "exporter"
+#define ROLE_VIEWER "viewer"
+#define COUNTER(name, role, kind, help) {#name, help, ROLE_##role, COUNTER_##kind},
+	COUNTERS(COUNTER)
+#undef COUNTER
+};
+
+const char *counter_name(enum counter counter)
+{
+	return counters[counter].name;
+}
+
+const char *counter_help(enum counter counter)
+{
+	return counters[counter].help;
+}
+
+const char *counter_role(enum counter counter)
+{
+	return counters[counter].role;
+}
+
+enum counter_kind counter_kind(enum counter counter)
+{
+	return counters[counter].kind;
+}

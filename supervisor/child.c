@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "supervisor/child.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t terminated;
+
+static void child_on_term(int signo)
+{
+	(void)signo;
+	terminated = 1;
+}
+
+static void child_signals(void)
+{
+	struct sigaction act = {.sa_handler = child_on_term};
+
+	sigaction(SIGTERM, &act, NULL);
+	act.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &act, NULL);
+	/* Ctrl-C reaches the whole foreground group; only the cli acts on it. */
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGHUP, &act, NULL);
+}
+
+static const struct config *child_map_config(void)
+{
+	const struct config *config;
+	long size = segment_size(FD_CONFIG);
+
+	if (size < (long)sizeof(*config))
+		fatal("this program is started by sconce, not by hand (no configuration at fd %d)",
+		      FD_CONFIG);
+	config = segment_map(FD_CONFIG, sizeof(*config), 0);
+	if (!config)
+		fatal("cannot map the configuration: %m");
+	if (config->version != CONFIG_VERSION || config->size_bytes != sizeof(*config))
+		fatal("configuration of another version: reinstall, all binaries must be of one build");
+	return config;
+}
+
+void child_start(struct child *child, enum role role, int argc, char **argv)
+{
+	int err;
+
+	memset(child, 0, sizeof(*child));
+	child->slot = argc > 1 ? atoi(argv[1]) : (int)role;
+	child->role = role;
+	log_init((int)role, LOG_INFO);
+	if (child->slot < 0 || child->slot >= SLOT_COUNT || slot_role(child->slot) != role)
+		fatal("slot %d is not one of role %s", child->slot, role_name(role));
+	child_signals();
+	child->config = child_map_config();
+	log_init(child->slot, child->config->verbose ? LOG_DEBUG : LOG_INFO);
+	err = ledger_open(&child->ledger, FD_LEDGER);
+	if (err)
+		fatal("cannot open the ledger: %s", strerror(-err));
+	channel_init(&child->supervisor, FD_SUPERVISOR, role, ROLE_SUPERVISOR, true);
+}
+
+void child_ready(struct child *child)
+{
+	struct message_empty none = {0};
+	int err = channel_send(&child->supervisor, MESSAGE_READY, &none, NULL, 0);
+
+	if (err)
+		fatal("cannot tell the supervisor that we are ready: %s", strerror(-err));
+}
+
+bool child_continue(struct child *child)
+{
+	struct message message;
+	int err;
+
+	ledger_turn(&child->ledger);
+	while ((err = channel_recv(&child->supervisor, &message, NULL, NULL)) == 0)
+		if (message.type == MESSAGE_DRAIN)
+			child->draining = true;
+	if (err != -EAGAIN)
+		return false;
+	return !terminated;
+}
+
+void child_drained(struct child *child)
+{
+	struct message_empty none = {0};
+
+	if (!child->drained && channel_send(&child->supervisor, MESSAGE_DRAINED, &none, NULL, 0) == 0)
+		child->drained = true;
+}
+
+void child_report(struct child *child, int slot, int error)
+{
+	struct message_violation violation = {(uint32_t)slot, (uint32_t)error};
+
+	channel_send(&child->supervisor, MESSAGE_VIOLATION, &violation, NULL, 0);
+}
+
+uint64_t child_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
