@@ -20,6 +20,15 @@
 #define TABLES_GRACE_NS 2000000000ull
 #define TABLES_TARGETS_MAX 16384
 
+/*
+ * What ends every record of a side-band ring: sample_id_all with
+ * PERF_SAMPLE_TID | PERF_SAMPLE_TIME, the time on CLOCK_BOOTTIME. The loader opens the events so.
+ */
+struct sideband_trailer {
+	__u32 pid, tid;
+	__u64 time_ns;
+};
+
 enum bpf_process_flag {
 	BPF_PROCESS_EXEC_KNOWN = 1, /* exec_id holds; without it the slice is not used */
 	BPF_PROCESS_NO_STACK = 2,   /* do not copy stack bytes: the ranges will not come */
@@ -45,6 +54,7 @@ struct bpf_cpu {
 	__u64 unused[5];
 };
 
+_Static_assert(sizeof(struct sideband_trailer) == 16, "trailer");
 _Static_assert(sizeof(struct bpf_process) == 40, "process");
 _Static_assert(sizeof(struct bpf_cpu) == 64, "one cache line");
 

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The sampler in the kernel: runs in the timer interrupt of a cpu-clock event and writes one
+ * struct record_sample (shm/record.h) into the ring.
+ *
+ * A sample is taken, and has its seq, from the moment it passed the filter; whatever happens to it
+ * then is counted. The record is built in a per-cpu scratch, of which the kernel lets only one run of
+ * us be the user: a sample that interrupts a program of ours does not run it again.
+ */
+#include "bpf/maps.h"
+#include "bpf/unwind.bpf.h"
+
+#define FRAMES_MAX (RECORD_KERNEL_FRAMES_MAX + RECORD_USER_FRAMES_MAX)
+#define HEAD_BYTES sizeof(struct record_sample)
+/* A record ends in frames or in bytes of the stack, never both. */
+#define WALKED_BYTES (HEAD_BYTES + FRAMES_MAX * sizeof(struct frame))
+#define DEFERRED_BYTES                                                                             \
+	(HEAD_BYTES + RECORD_KERNEL_FRAMES_MAX * sizeof(struct frame) +                            \
+	 sizeof(struct record_regs) + RECORD_STACK_BYTES_MAX)
+
+struct scratch {
+	struct unwind walk;
+	struct record_regs regs;
+	__u64 kernel_ips[RECORD_KERNEL_FRAMES_MAX];
+	union {
+		struct record_sample sample;
+		/* The verifier sees offset and length of a read apart: room for the worst of both. */
+		char record[DEFERRED_BYTES + PAGE_BYTES];
+	};
+};
+
+_Static_assert(sizeof(struct scratch) <= RECORD_BYTES_MAX, "a unit of the per-cpu allocator");
+_Static_assert(WALKED_BYTES <= DEFERRED_BYTES + PAGE_BYTES, "a walked stack fits");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratch SEC(".maps");
+
+/* What BPF knows of a process; a copy, because the sampler may change the entry at any moment. */
+struct slice {
+	__u32 first, count;
+	__u32 flags;
+};
+
+/* --- The seam of bpf/unwind.bpf.h; struct unwind is the first member of struct scratch. --- */
+
+UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 words[2])
+{
+	(void)w;
+	return bpf_probe_read_user(words, 16, (const void *)from) ? STOP_READ_FAULT : UNWIND_GO;
+}
+
+UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __u64 index)
+{
+	/* Beyond the end of the array the lookup gives NULL; only wrapping is to be refused here. */
+	__u32 key = index;
+
+	(void)w;
+	return index >> 32 ? NULL : bpf_map_lookup_elem(&ranges, &key);
+}
+
+UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot)
+{
+	struct scratch *s = (struct scratch *)w;
+
+	slot += s->sample.kernel_frames;
+	if (slot >= FRAMES_MAX)
+		return NULL;
+	return &s->sample.frames[slot];
+}
+
+/* --- What goes into a record. --- */
+
+UNWIND_INLINE int sample_wanted(struct task_struct *task)
+{
+	__u32 pid = task->tgid;
+
+	return setting_all || bpf_map_lookup_elem(&targets, &pid);
+}
+
+UNWIND_INLINE void sample_header(struct record_sample *r, struct task_struct *task, __u64 period_ns)
+{
+	r->header.kind = RECORD_SAMPLE;
+	r->header.flags = 0;
+	r->time_ns = bpf_ktime_get_boot_ns();
+	r->period_ns = period_ns;
+	r->pid = task->tgid;
+	r->tid = task->pid;
+	r->start_ns = task->group_leader->start_boottime;
+	r->exec_id = task->self_exec_id;
+	r->cgroup_id = bpf_get_current_cgroup_id();
+	r->kernel_frames = 0;
+	r->user_slots = 0;
+	r->stop = STOP_NO_USER;
+	r->unused[0] = r->unused[1] = r->unused[2] = 0;
+	r->stack_bytes = 0;
+	bpf_get_current_comm(r->comm, sizeof(r->comm));
+}
+
+UNWIND_INLINE void sample_kernel_stack(struct scratch *s, struct bpf_perf_event_data *ctx)
+{
+	long bytes = bpf_get_stack(ctx, s->kernel_ips, sizeof(s->kernel_ips), 0);
+	__u64 n = bytes > 0 ? (__u64)bytes / sizeof(s->kernel_ips[0]) : 0;
+
+	for (__u64 i = 0; i < RECORD_KERNEL_FRAMES_MAX && i < n; i++) {
+		struct frame *frame = &s->sample.frames[i];
+
+		frame->kind = FRAME_KERNEL;
+		/* Behind the interrupted function, every address is where a call comes back to. */
+		frame->flags = i ? FRAME_RETURN : 0;
+		frame->unused = 0;
+		frame->file_id = 0;
+		frame->addr = s->kernel_ips[i];
+	}
+	s->sample.kernel_frames = n;
+}
+
+static __attribute__((noinline)) int sample_user_regs(struct record_regs *to, const bpf_user_pt_regs_t *from)
+{
+	to->pc = from->rip;
+	to->sp = from->rsp;
+	to->fp = from->rbp;
+	to->flags = 0;
+	to->extra[0] = from->rax;
+	to->extra[1] = from->rdi;
+	to->extra[2] = from->r11;
+	to->extra[3] = from->r13;
+	return from->cs & CS_MASK;
+}
+
+/* Interrupted in the kernel: what it saved of user space on the way in. */
+static __attribute__((noinline)) int sample_saved_regs(struct record_regs *to,
+						       struct task_struct *task)
+{
+	const struct pt_regs___kernel *from = (void *)bpf_task_pt_regs(task);
+
+	to->pc = from->ip;
+	to->sp = from->sp;
+	to->fp = from->bp;
+	/* A number there is a syscall; interrupts and faults leave -1. */
+	to->flags = from->orig_ax != -1ul ? RECORD_REGS_SYSCALL : 0;
+	to->extra[0] = from->ax;
+	to->extra[1] = from->di;
+	to->extra[2] = from->r11;
+	to->extra[3] = from->r13;
+	return from->cs & CS_MASK;
+}
+
+/*
+ * The slice of this process, if the entry is of this very process and program. The sampler may
+ * delete the entry meanwhile and the kernel give its memory to another process at once, so who it
+ * is of is asked before and after.
+ */
+UNWIND_INLINE int sample_known(const struct record_sample *r, struct slice *slice)
+{
+	__u32 pid = r->pid;
+	const volatile struct bpf_process *p = bpf_map_lookup_elem(&procs, &pid);
+	__u64 lo, exec_id;
+
+	slice->flags = 0;
+	if (!p)
+		return 0;
+	lo = p->start_lo_ns;
+	exec_id = p->exec_id;
+	if (r->start_ns < lo || r->start_ns > p->start_hi_ns)
+		return 0;
+	slice->first = p->first;
+	slice->count = p->count;
+	slice->flags = p->flags;
+	return (slice->flags & BPF_PROCESS_EXEC_KNOWN) && exec_id == r->exec_id &&
+	       p->exec_id == exec_id && p->start_lo_ns == lo;
+}
+
+/*
+ * Registers and the stack from sp upwards, page by page: what cannot be read (beyond the end, not
+ * present) ends it. Returns the bytes that were written behind the frames.
+ */
+UNWIND_INLINE __u64 sample_copy_stack(struct scratch *s, int want_bytes)
+{
+	__u64 at = HEAD_BYTES + s->sample.kernel_frames * sizeof(struct frame);
+	__u64 done = 0, sp = s->regs.sp;
+
+	if (at > HEAD_BYTES + RECORD_KERNEL_FRAMES_MAX * sizeof(struct frame))
+		return 0;
+	__builtin_memcpy(s->record + at, &s->regs, sizeof(s->regs));
+	at += sizeof(s->regs);
+	/* Five pages hold 16 KiB wherever it begins. */
+	for (int i = 0; want_bytes && i < RECORD_STACK_BYTES_MAX / PAGE_BYTES + 1; i++) {
+		__u64 chunk = PAGE_BYTES - ((sp + done) & (PAGE_BYTES - 1));
+
+		if (chunk > RECORD_STACK_BYTES_MAX - done)
+			chunk = RECORD_STACK_BYTES_MAX - done;
+		if (bpf_probe_read_user(s->record + at + done, chunk, (const void *)(sp + done)))
+			break;
+		done += chunk;
+		if (done >= RECORD_STACK_BYTES_MAX)
+			break;
+	}
+	s->sample.header.flags |= RECORD_HAS_STACK;
+	s->sample.stack_bytes = done & ~7ull;
+	return sizeof(s->regs) + s->sample.stack_bytes;
+}
+
+/* The user half. Returns the bytes written behind the frames. */
+UNWIND_INLINE __u64 sample_user_stack(struct scratch *s, struct task_struct *task,
+				      struct bpf_perf_event_data *ctx, int in_kernel)
+{
+	struct slice slice;
+	int cs;
+
+	if (!task->mm || (task->flags & PF_KTHREAD))
+		return 0;
+	cs = in_kernel ? sample_saved_regs(&s->regs, task) : sample_user_regs(&s->regs, &ctx->regs);
+	if (cs == CS_USER32) {
+		s->sample.stop = STOP_COMPAT32;
+		return 0;
+	}
+	/* Workers of io_uring and vhost look like threads but never were in user space. */
+	if (s->regs.sp == 0)
+		return 0;
+	if (!sample_known(&s->sample, &slice)) {
+		s->sample.stop = STOP_DEFERRED;
+		return sample_copy_stack(s, !(slice.flags & BPF_PROCESS_NO_STACK));
+	}
+	unwind_start(&s->walk, &s->regs, slice.first, slice.count);
+	unwind_walk(&s->walk);
+	s->sample.user_slots = s->walk.slots;
+	s->sample.stop = s->walk.stop;
+	return 0;
+}
+
+UNWIND_INLINE void sample_output(struct scratch *s, struct bpf_cpu *cpu, __u64 extra_bytes)
+{
+	__u64 bytes = HEAD_BYTES + extra_bytes +
+		      (s->sample.kernel_frames + s->sample.user_slots) * sizeof(struct frame);
+	/* Its reader looks by itself several times a second; it is woken only when it falls behind. */
+	__u64 wake = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > setting_wakeup_bytes
+			     ? BPF_RB_FORCE_WAKEUP
+			     : BPF_RB_NO_WAKEUP;
+
+	s->sample.header.len_bytes = bytes;
+	if (bytes > sizeof(s->record) || bpf_ringbuf_output(&events, &s->sample, bytes, wake))
+		cpu->ring_full++;
+}
+
+SEC("perf_event")
+int sconce_sample(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u32 key = bpf_get_smp_processor_id(), zero = 0;
+	struct bpf_cpu *cpu = bpf_map_lookup_elem(&cpus, &key);
+	struct scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+	int in_kernel = !(ctx->regs.cs & CS_USER_BITS);
+
+	if (!cpu || !s)
+		return 0;
+	if (!sample_wanted(task)) {
+		cpu->filtered++;
+		return 0;
+	}
+	s->sample.cpu = key;
+	s->sample.seq = ++cpu->taken;
+	sample_header(&s->sample, task, ctx->sample_period);
+	if (in_kernel) {
+		s->sample.header.flags |= RECORD_IN_KERNEL;
+		sample_kernel_stack(s, ctx);
+	}
+	sample_output(s, cpu, sample_user_stack(s, task, ctx, in_kernel));
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause OR Apache-2.0 */
+/*
+ * The walk of a user stack: one state machine, compiled into the BPF program and into the
+ * symbolizer, so that a stack that could not be walked in the kernel is walked by the same rules
+ * outside.
+ *
+ * The includer embeds struct unwind in a struct of its own, sets it up with unwind_start(), and
+ * defines, after the #include, the three functions of the seam below. It then calls unwind_walk().
+ *
+ * One step pushes the frame that the walk stands on and moves to its caller. `unwinder` says which
+ * unwinder takes the step; each leaves it set to the one that goes on. A new unwinder (rows of a
+ * native file, a language runtime) is one number, one function and one case in unwind_step().
+ *
+ * The surprise: the state is kept in memory that the verifier knows nothing of (a map value, not the
+ * BPF stack). If it could follow `slots` from step to step it would, up to the last of 1,024.
+ */
+#ifndef SCONCE_BPF_UNWIND_BPF_H
+#define SCONCE_BPF_UNWIND_BPF_H
+
+#include <linux/types.h>
+
+#include "shm/record.h"
+
+#define UNWIND_INLINE static inline __attribute__((always_inline))
+
+/* What a step returns: UNWIND_GO, or the enum record_stop with which the stack ends. */
+#define UNWIND_GO (-1)
+
+/* Halvings of the binary search: enough for slices of a million ranges. */
+#define UNWIND_SEARCH_STEPS 20
+
+enum unwinder {
+	UNWIND_FRAME_POINTER,
+};
+
+struct unwind {
+	__u64 pc, sp, fp;
+	__u32 first, count; /* the process's slice of ranges; hostile */
+	__u32 slots;	    /* frames pushed */
+	__s32 stop;	    /* UNWIND_GO until the walk has ended, then enum record_stop */
+	__u32 unwinder;	    /* enum unwinder */
+	__u32 returns;	    /* pc stands behind a call, or behind the syscall of the leaf */
+	struct record_range last; /* found last: callers mostly lie in the same file */
+};
+
+/* --- The seam: three functions, defined by whoever includes this. --- */
+
+/* Read two words of user memory. UNWIND_GO, or STOP_READ_FAULT, or STOP_STACK_END. */
+UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 words[2]);
+/* The range at an index (of the whole array, not of the slice); NULL when there is none such. */
+UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __u64 index);
+/* Where the frame of this slot goes; NULL when there is no room. */
+UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot);
+
+/* --- The walk. --- */
+
+UNWIND_INLINE void unwind_start(struct unwind *w, const struct record_regs *regs, __u32 first,
+				__u32 count)
+{
+	w->pc = regs->pc;
+	w->sp = regs->sp;
+	w->fp = regs->fp;
+	w->first = first;
+	w->count = count;
+	w->slots = 0;
+	w->stop = UNWIND_GO;
+	w->unwinder = UNWIND_FRAME_POINTER;
+	w->returns = !!(regs->flags & RECORD_REGS_SYSCALL);
+	w->last.start = w->last.end = 0;
+}
+
+/*
+ * Find the range that holds pc and leave it in `last`. Whatever a hostile table says, the search
+ * ends, and the range found holds pc. The halves do not depend on what is read, which keeps the
+ * paths few that the verifier has to follow.
+ */
+UNWIND_INLINE int unwind_find_range(struct unwind *w, __u64 pc)
+{
+	const struct record_range *range;
+	__u64 low = w->first, left = w->count;
+
+	if (pc >= w->last.start && pc < w->last.end)
+		return 1;
+	if (left == 0)
+		return 0;
+	for (int i = 0; i < UNWIND_SEARCH_STEPS && left > 1; i++) {
+		__u64 half = left >> 1;
+
+		range = unwind_range(w, low + half);
+		if (range && range->start <= pc)
+			low += half;
+		left -= half;
+	}
+	range = unwind_range(w, low);
+	if (!range)
+		return 0;
+	/* The slice may be written while we look, so the copy is what is checked. */
+	w->last = *range;
+	return pc >= w->last.start && pc < w->last.end;
+}
+
+UNWIND_INLINE int unwind_push(struct unwind *w, __u32 kind, __u32 flags, __u32 file_id, __u64 addr)
+{
+	struct frame *frame;
+
+	if (w->slots >= RECORD_USER_FRAMES_MAX)
+		return STOP_DEPTH;
+	frame = unwind_slot(w, w->slots);
+	if (!frame)
+		return STOP_DEPTH;
+	frame->kind = kind;
+	frame->flags = flags;
+	frame->unused = 0;
+	frame->file_id = file_id;
+	frame->addr = addr;
+	w->slots++;
+	return UNWIND_GO;
+}
+
+/*
+ * Push the pc that the walk stands on. The leaf's comes from the CPU and is always shown. A return
+ * address comes from memory that the process, or a hostile table, may point anywhere: unless it
+ * lies in an executable range it is no code and is not shown.
+ */
+UNWIND_INLINE int unwind_push_pc(struct unwind *w)
+{
+	__u32 flags = w->returns ? FRAME_RETURN : 0;
+	/* A return address may be the first byte behind its range: a call that never returns. */
+	__u64 inside = w->pc - (w->returns ? 1 : 0);
+
+	if (!unwind_find_range(w, inside))
+		return w->slots ? STOP_NO_MAPPING : unwind_push(w, FRAME_PC, flags, 0, w->pc);
+	if (w->last.file_id)
+		return unwind_push(w, FRAME_NATIVE, flags, w->last.file_id,
+				   w->pc - w->last.start + w->last.offset);
+	if (w->last.flags & RANGE_ANON)
+		flags |= FRAME_ANON;
+	return unwind_push(w, FRAME_PC, flags, 0, w->pc);
+}
+
+/*
+ * Frame pointers: [fp] = the caller's fp, [fp + 8] = the return address. A leaf that was interrupted
+ * before its prologue set fp, and one that sets none, loses its caller this way: fp is still the
+ * caller's, so that the next return address is that of the caller's caller.
+ */
+UNWIND_INLINE int unwind_frame_pointer(struct unwind *w)
+{
+	__u64 words[2];
+	int stop = unwind_push_pc(w);
+
+	if (stop != UNWIND_GO)
+		return stop;
+	/* The first function of a thread is started with fp 0. */
+	if (w->fp == 0)
+		return STOP_COMPLETE;
+	/* fp equals sp in a leaf that keeps its variables in the red zone. */
+	if (w->fp < w->sp || (w->fp & 7))
+		return STOP_FRAME_POINTER;
+	stop = unwind_read_user(w, w->fp, words);
+	if (stop != UNWIND_GO)
+		return stop;
+	if (words[1] == 0)
+		return STOP_COMPLETE;
+	/* The caller's sp is above this frame, so that fp grows with every step and no chain is a ring. */
+	w->sp = w->fp + 16;
+	w->fp = words[0];
+	w->pc = words[1];
+	w->returns = 1;
+	return UNWIND_GO;
+}
+
+/* The callback of bpf_loop; 1 ends the loop. context points to a struct unwind *. */
+static long unwind_step(__u64 index, void *context)
+{
+	struct unwind *w = *(struct unwind **)context;
+	int stop;
+
+	(void)index;
+	switch (w->unwinder) {
+	case UNWIND_FRAME_POINTER:
+		stop = unwind_frame_pointer(w);
+		break;
+	default:
+		stop = STOP_BAD_ROW;
+	}
+	w->stop = stop;
+	return stop != UNWIND_GO;
+}
+
+/* Walk until the stack ends: `slots` frames pushed, `stop` says why. */
+UNWIND_INLINE void unwind_walk(struct unwind *w)
+{
+	/* One more than fits, so that the stack that just fits ends with its own reason. */
+#ifdef __bpf__
+	bpf_loop(RECORD_USER_FRAMES_MAX + 1, unwind_step, &w, 0);
+#else
+	for (__u64 i = 0; i < RECORD_USER_FRAMES_MAX + 1; i++)
+		if (unwind_step(i, &w))
+			break;
+#endif
+	if (w->stop == UNWIND_GO)
+		w->stop = STOP_DEPTH;
+}
+
+#endif
