@@ -9,5 +9,4 @@ struct map_targets targets SEC(".maps");
 struct map_events events SEC(".maps");
 
 const volatile __u32 setting_all = 0;
-const volatile __u32 setting_follow = 0;
 const volatile __u64 setting_wakeup_bytes = 0;

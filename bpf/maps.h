@@ -53,8 +53,7 @@ extern struct map_targets targets SEC(".maps");
 extern struct map_events events SEC(".maps");
 
 /* Settings; constants by the time the verifier looks. */
-extern const volatile __u32 setting_all;	   /* every process, not only targets */
-extern const volatile __u32 setting_follow;	   /* children of targets become targets */
+extern const volatile __u32 setting_all;	  /* every process, not only targets */
 extern const volatile __u64 setting_wakeup_bytes; /* fuller than this, the ring wakes its reader */
 
 #endif

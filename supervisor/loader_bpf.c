@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loads the BPF object and says in one line why that did not work.
+ *
+ * libbpf explains itself by printing, the verifier with pages of log whose last lines matter. Both are
+ * caught here and boiled down to one line.
+ */
+#include "supervisor/loader_bpf.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "bpf/sconce.skel.h"
+#include "bpf/tables.h"
+
+#define BTF_PATH "/sys/kernel/btf/vmlinux"
+#define WAKEUP_SHARE 8 /* the ring wakes its reader when 1/8 of it is in use */
+
+/* libbpf's callback takes no argument, hence static. */
+static char last_warning[LOADER_TEXT_BYTES / 2];
+static char verifier_reason[LOADER_TEXT_BYTES / 2];
+
+/* Keep [from, to), as much of it as fits. */
+static void loader_keep(char *where, size_t size, const char *from, const char *to)
+{
+	size_t n = (size_t)(to - from) < size ? (size_t)(to - from) : size - 1;
+
+	memcpy(where, from, n);
+	where[n] = '\0';
+}
+
+/* The reason of a refusal is the line above the last one, "processed N insns". */
+static void loader_keep_reason(const char *log)
+{
+	const char *end = NULL, *start;
+
+	for (const char *p = log; (p = strstr(p, "\nprocessed ")); p++)
+		end = p;
+	if (!end)
+		return;
+	for (start = end; start > log && start[-1] != '\n'; start--)
+		;
+	loader_keep(verifier_reason, sizeof(verifier_reason), start, end);
+}
+
+__attribute__((format(printf, 2, 0))) static int loader_on_print(enum libbpf_print_level level,
+								  const char *format, va_list args)
+{
+	static char text[65536];
+	size_t n;
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	vsnprintf(text, sizeof(text), format, args);
+	if (strstr(text, "PROG LOAD LOG")) {
+		loader_keep_reason(text);
+		return 0;
+	}
+	/* What it says on the way out repeats what it said before. */
+	if (strstr(text, "failed to load object") || strstr(text, "failed to load BPF skeleton"))
+		return 0;
+	n = strcspn(text, "\n");
+	loader_keep(last_warning, sizeof(last_warning), text, text + n);
+	return 0;
+}
+
+__attribute__((format(printf, 3, 4))) static int loader_fail(struct loader_bpf *bpf, int err,
+							     const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(bpf->text, sizeof(bpf->text), format, args);
+	va_end(args);
+	return err;
+}
+
+static int loader_explain(struct loader_bpf *bpf, int err)
+{
+	if (verifier_reason[0])
+		return loader_fail(bpf, err, "this kernel refuses the BPF program: %s",
+				   verifier_reason);
+	if (err == -EPERM || err == -EACCES)
+		return loader_fail(bpf, err,
+				   "loading BPF is not permitted: start as root, or with CAP_BPF and "
+				   "CAP_PERFMON, and without kernel lockdown");
+	if (err == -ENOMEM)
+		return loader_fail(bpf, err, "no memory for the BPF maps: %s", last_warning);
+	return loader_fail(bpf, err, "cannot load BPF (Linux 5.17 or newer is needed): %s: %s",
+			   strerror(-err), last_warning);
+}
+
+static int loader_check(struct loader_bpf *bpf, const struct config *config)
+{
+	uint64_t ring = config->ring_bytes;
+
+	if (access(BTF_PATH, R_OK))
+		return loader_fail(bpf, -errno,
+				   "cannot read " BTF_PATH
+				   ": a kernel built with CONFIG_DEBUG_INFO_BTF is needed, and /sys");
+	if (ring < (uint64_t)sysconf(_SC_PAGESIZE) || ring > 1u << 30 || (ring & (ring - 1)))
+		return loader_fail(bpf, -EINVAL, "ring size %llu: a power of two, 4 KiB to 1 GiB",
+				   (unsigned long long)ring);
+	if (config->runtime.cpus == 0 || config->runtime.cpus > CONFIG_CPUS_MAX)
+		return loader_fail(bpf, -EINVAL, "%u cpus: 1 to %u are supported",
+				   config->runtime.cpus, CONFIG_CPUS_MAX);
+	if (config->targets_n > CONFIG_TARGETS_MAX || !config->rate_hz || !config->ranges_max ||
+	    !config->processes_max)
+		return loader_fail(bpf, -EINVAL, "impossible configuration");
+	return 0;
+}
+
+static int loader_set_sizes(struct sconce_bpf *object, const struct config *config)
+{
+	const struct {
+		struct bpf_map *map;
+		uint32_t entries;
+	} sizes[] = {
+		{object->maps.procs, config->processes_max},
+		{object->maps.ranges, config->ranges_max},
+		{object->maps.cpus, config->runtime.cpus},
+		{object->maps.targets, config->all ? 1 : TABLES_TARGETS_MAX},
+		{object->maps.events, (uint32_t)config->ring_bytes},
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		int err = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
+
+		if (err)
+			return err;
+	}
+	object->rodata->setting_all = config->all;
+	object->rodata->setting_wakeup_bytes = config->ring_bytes / WAKEUP_SHARE;
+	/* A program that will not be attached need not be accepted by the kernel either. */
+	bpf_program__set_autoload(object->progs.sconce_fork, !config->all && config->follow);
+	bpf_program__set_autoload(object->progs.sconce_free, !config->all);
+	return 0;
+}
+
+static int loader_fill_targets(struct loader_bpf *bpf, const struct config *config)
+{
+	uint32_t one = 1;
+
+	for (uint32_t i = 0; !config->all && i < config->targets_n; i++)
+		if (bpf_map_update_elem(bpf->fd.targets, &config->targets[i], &one, BPF_ANY))
+			return loader_fail(bpf, -errno, "cannot fill the table of targets: %s",
+					   strerror(errno));
+	return 0;
+}
+
+static int loader_attach(struct loader_bpf *bpf)
+{
+	const struct {
+		struct bpf_program *program;
+		const char *tracepoint;
+	} programs[LOADER_LINKS_MAX] = {
+		{bpf->object->progs.sconce_fork, "sched_process_fork"},
+		{bpf->object->progs.sconce_free, "sched_process_free"},
+	};
+
+	for (size_t i = 0; i < LOADER_LINKS_MAX; i++) {
+		struct bpf_link *link;
+
+		if (!bpf_program__autoload(programs[i].program))
+			continue;
+		link = bpf_program__attach_raw_tracepoint(programs[i].program,
+							  programs[i].tracepoint);
+		if (!link)
+			return loader_fail(bpf, -errno, "cannot attach to tracepoint %s: %s",
+					   programs[i].tracepoint, strerror(errno));
+		bpf->fd.links[bpf->links_n] = bpf_link__fd(link);
+		bpf->links[bpf->links_n++] = link;
+	}
+	return 0;
+}
+
+static void loader_take_fds(struct loader_bpf *bpf)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+
+	bpf->fd.events = bpf_map__fd(bpf->object->maps.events);
+	bpf->fd.procs = bpf_map__fd(bpf->object->maps.procs);
+	bpf->fd.ranges = bpf_map__fd(bpf->object->maps.ranges);
+	bpf->fd.cpus = bpf_map__fd(bpf->object->maps.cpus);
+	bpf->fd.targets = bpf_map__fd(bpf->object->maps.targets);
+	bpf->fd.program = bpf_program__fd(bpf->object->progs.sconce_sample);
+	if (bpf_obj_get_info_by_fd(bpf->fd.program, &info, &size) == 0)
+		bpf->program_insns = info.verified_insns;
+}
+
+int loader_bpf_open(struct loader_bpf *bpf, const struct config *config)
+{
+	int err;
+
+	memset(bpf, 0, sizeof(*bpf));
+	last_warning[0] = verifier_reason[0] = '\0';
+	libbpf_set_print(loader_on_print);
+	err = loader_check(bpf, config);
+	if (err)
+		return err;
+	bpf->object = sconce_bpf__open();
+	if (!bpf->object)
+		return loader_explain(bpf, -errno);
+	err = loader_set_sizes(bpf->object, config);
+	if (!err)
+		err = sconce_bpf__load(bpf->object);
+	if (err)
+		return loader_explain(bpf, err);
+	loader_take_fds(bpf);
+	/* Targets first: a child that is forked right behind must find its parent. */
+	err = loader_fill_targets(bpf, config);
+	return err ? err : loader_attach(bpf);
+}
+
+void loader_bpf_close(struct loader_bpf *bpf)
+{
+	for (size_t i = 0; i < bpf->links_n; i++)
+		bpf_link__destroy(bpf->links[i]);
+	sconce_bpf__destroy(bpf->object);
+}

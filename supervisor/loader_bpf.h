@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The BPF object in the kernel: sized from the configuration, loaded, its tracepoints attached.
+ */
+#ifndef SCONCE_SUPERVISOR_LOADER_BPF_H
+#define SCONCE_SUPERVISOR_LOADER_BPF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/config.h"
+
+#define LOADER_LINKS_MAX 2
+#define LOADER_TEXT_BYTES 240
+
+struct sconce_bpf;
+struct bpf_link;
+
+struct loader_bpf {
+	struct sconce_bpf *object;
+	struct bpf_link *links[LOADER_LINKS_MAX];
+	/* Borrowed from the object, for whoever does not want to know libbpf. */
+	struct {
+		int events, procs, ranges, cpus, targets; /* maps */
+		int program;				   /* for the sampling events */
+		int links[LOADER_LINKS_MAX];
+	} fd;
+	size_t links_n;
+	uint32_t program_insns;	      /* as the verifier walked them; 0 where the kernel does not say */
+	char text[LOADER_TEXT_BYTES]; /* after a failure: what to do about it */
+};
+
+/*
+ * Load for this configuration, and fill the targets. 0, or -errno with text set; loader_bpf_close()
+ * in both cases.
+ */
+int loader_bpf_open(struct loader_bpf *bpf, const struct config *config);
+void loader_bpf_close(struct loader_bpf *bpf);
+
+#endif
