@@ -3,6 +3,7 @@
 #include "proto/channel.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -174,6 +175,14 @@ static bool channel_message_allowed(struct channel *channel, const struct messag
 	return channel_frequency_allowed(channel, type);
 }
 
+/* Nothing came: the peer closed its end, or it sent an empty packet, which no message is. */
+static int channel_empty(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLRDHUP)) ? -EPIPE : -EPROTO;
+}
+
 int channel_recv(struct channel *channel, struct message *message, int *fds, size_t *fds_n)
 {
 	union {
@@ -193,7 +202,7 @@ int channel_recv(struct channel *channel, struct message *message, int *fds, siz
 		return errno == ECONNRESET ? -EPIPE : -errno;
 	taken_n = channel_take_fds(&packet, taken);
 	if (bytes == 0 && taken_n == 0)
-		return -EPIPE;
+		return channel_empty(channel->fd);
 	if (taken_n > MESSAGE_FDS_MAX || (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
 	    (taken_n && !fds) || !channel_message_allowed(channel, message, (size_t)bytes, taken_n)) {
 		for (size_t i = 0; i < taken_n && i < MESSAGE_FDS_MAX; i++)

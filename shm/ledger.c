@@ -62,6 +62,8 @@ void ledger_commit(struct ledger_writer *ledger)
 	struct ledger *shared = ledger->shared;
 	uint64_t commits = atomic_load_explicit(&shared->commits, memory_order_relaxed);
 
+	/* The commit before is seen before this entry changes; partner: the fence in ledger_read(). */
+	atomic_thread_fence(memory_order_release);
 	shared->entry[(commits + 1) & 1] = ledger->now;
 	/* release pairs with the acquire in ledger_read(): the entry is whole before it holds */
 	atomic_store_explicit(&shared->commits, commits + 1, memory_order_release);

@@ -89,6 +89,10 @@ static int queue_open(struct queue *queue, int producer_fd, int consumer_fd, boo
 	err = queue_map_producer(queue, producer_fd, producing);
 	if (err)
 		goto fail;
+	if (segment_size(consumer_fd) < SEGMENT_PAGE) {
+		err = -EPROTO;
+		goto fail;
+	}
 	queue->tail = segment_map(consumer_fd, SEGMENT_PAGE, !producing);
 	if (!queue->tail) {
 		err = -errno;
@@ -111,7 +115,8 @@ int queue_open_producer(struct queue *queue, int own, int other)
 	if (err)
 		return err;
 	queue->cursor = atomic_load_explicit(&queue->head->head, memory_order_relaxed);
-	queue->seen = atomic_load_explicit(&queue->tail->tail, memory_order_relaxed);
+	/* As if full: the first queue_reserve() reads the consumer's tail, and checks it. */
+	queue->seen = queue->cursor - queue->capacity;
 	return 0;
 }
 
@@ -135,7 +140,7 @@ void queue_close(struct queue *queue)
 	memset(queue, 0, sizeof(*queue));
 }
 
-/* Re-read the consumer's tail; it may only lie between the last one seen and our cursor. */
+/* Re-read the consumer's tail; it may lie at most `capacity` behind our cursor, never before it. */
 static bool queue_tail_valid(struct queue *queue)
 {
 	/* acquire pairs with the release in queue_release(): the room is free before it is reused */
@@ -149,18 +154,21 @@ static bool queue_tail_valid(struct queue *queue)
 	return true;
 }
 
+/* By the tail seen last; none when the cursor was set behind a full queue after a restart. */
+static uint64_t queue_room(const struct queue *queue)
+{
+	uint64_t used = queue->cursor - queue->seen;
+
+	return used < queue->capacity ? queue->capacity - used : 0;
+}
+
 void *queue_reserve(struct queue *queue, size_t len_bytes)
 {
-	if (queue->dead) {
+	if (queue->dead || (queue_room(queue) < len_bytes && !queue_tail_valid(queue))) {
 		errno = EPROTO;
 		return NULL;
 	}
-	if (queue->capacity - (queue->cursor - queue->seen) < len_bytes &&
-	    !queue_tail_valid(queue)) {
-		errno = EPROTO;
-		return NULL;
-	}
-	if (queue->capacity - (queue->cursor - queue->seen) < len_bytes) {
+	if (queue_room(queue) < len_bytes) {
 		errno = ENOBUFS;
 		return NULL;
 	}
