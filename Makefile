@@ -40,6 +40,9 @@ TESTS :=
 include $(sort $(wildcard */module.mk tests/*/module.mk))
 
 all: $(addprefix $(BUILD)/,$(PROGRAMS))
+tests: $(addprefix $(BUILD)/,$(TESTS))
+print-tests:
+	$(Q)printf '%s\n' $(sort $(TESTS))
 
 # A program or test P is linked from P_SRCS with P_LIBS; P_CPPFLAGS for its own sources.
 define link_rule
@@ -76,7 +79,7 @@ $(BUILD)/gen/bpf/sconce.skel.h: $(BUILD)/bpf/sconce.o
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name sconce_bpf > $@
 
-.PHONY: all deps run check check-quick headers budget bench clean format
+.PHONY: all tests print-tests deps run check check-quick headers budget bench clean format
 .SECONDARY:
 
 # What a fresh Debian 12 lacks. Silent and without a network when all of it is there.
