@@ -20,17 +20,19 @@
 
 #include "profile/profile.h"
 
-#define OTLP_PATH "/v1development/profiles"
+#define OTLP_PATH	      "/v1development/profiles"
 #define OTLP_PROFILE_ID_BYTES 16
 /* Larger requests are neither made nor read. */
 #define OTLP_REQUEST_BYTES_MAX (64u << 20)
+/* More resources in one request are neither written nor read: each may have a target of its own. */
+#define OTLP_RESOURCES_MAX 8192
 
 /* Names of sample attributes. */
 #define OTLP_THREAD_NAME "thread.name"
-#define OTLP_THREAD_ID "thread.id"
+#define OTLP_THREAD_ID	 "thread.id"
 #define OTLP_PROCESS_PID "process.pid"
-#define OTLP_STACK_STOP "sconce.stack.stop" /* why a stack is not complete */
-#define OTLP_FRAME_TYPE "profile.frame.type"
+#define OTLP_STACK_STOP	 "sconce.stack.stop" /* why a stack is not complete */
+#define OTLP_FRAME_TYPE	 "profile.frame.type"
 
 struct otlp_encode_options {
 	/*
@@ -46,7 +48,7 @@ struct otlp_encode_options {
 
 /*
  * Encode all of it. *bytes is malloc'ed and the caller's. 0, -ENODATA (no samples: nothing is to be
- * sent), -E2BIG (above OTLP_REQUEST_BYTES_MAX) or -ENOMEM.
+ * sent), -E2BIG (above the limits) or -ENOMEM.
  */
 int otlp_encode(const struct profile *profile, const struct otlp_encode_options *options,
 		uint8_t **bytes, size_t *len_bytes);
@@ -58,20 +60,21 @@ struct otlp_attribute {
 /* What the receiver of decoded samples decides. Every function may be NULL. */
 struct otlp_sink {
 	void *arg;
-	/* Has this Profile arrived before? true = its samples are skipped and counted as duplicates.
-	 * Called once per Profile that has an id, before any of its samples is added. */
+	/* Has this Profile arrived before? true = its samples are skipped and counted as
+	 * duplicates. Called once per Profile that has an id, before any of its samples is added.
+	 */
 	bool (*seen)(void *arg, const uint8_t id[OTLP_PROFILE_ID_BYTES]);
 	/*
 	 * Where the samples of this resource go; NULL = nowhere (they are counted in result.samples
 	 * all the same). `samples` of them will come, duplicates excluded. Called once for each
-	 * ResourceProfiles that has any. The profile must not be cleared or freed before otlp_decode
-	 * returns.
+	 * ResourceProfiles that has any. The profile must not be cleared or freed before
+	 * otlp_decode returns.
 	 */
 	struct profile *(*target)(void *arg, const struct otlp_attribute *attributes, size_t n,
 				  uint64_t samples);
 	/* Used where `target` is NULL. */
 	struct profile *into;
-	/* Memory that decoding may take, 0 = 16 times the request plus 1 MiB. */
+	/* Memory that decoding may take, 0 = 32 times the request plus 1 MiB. */
 	size_t memory_bytes;
 };
 
@@ -95,8 +98,8 @@ int otlp_decode(const void *bytes, size_t len_bytes, const struct otlp_sink *sin
 		struct otlp_result *result);
 
 /*
- * An ExportProfilesServiceResponse. 0 with the number of rejected profiles (0 = full success) and the
- * text of the error, cut to size; -EPROTO.
+ * An ExportProfilesServiceResponse. 0 with the number of rejected profiles (0 = full success) and
+ * the text of the error, cut to size; -EPROTO.
  */
 int otlp_decode_response(const void *bytes, size_t len_bytes, int64_t *rejected, char *text,
 			 size_t text_size);

@@ -3,16 +3,17 @@
  * A merged profile in memory: what the exporter collects in an interval, what the viewer keeps per
  * slot, what the file of record is written from.
  *
- * Everything is hash-consed: an equal string, function, mapping, location, stack, resource or sample
- * key has one id. Ids of a kind are 1 .. n; 0 means none (the empty string, the empty stack, "not
- * known"). Adding an equal sample again adds to its count.
+ * Everything is hash-consed: an equal string, function, mapping, location, stack, resource or
+ * sample key has one id. Ids of a kind are 1 .. n; 0 means none (the empty string, the empty stack,
+ * "not known"). Adding an equal sample again adds to its count.
  *
  * Memory is bounded by the limit given at creation. Whoever adds gets id 0 (or -ENOSPC) when the
- * profile is full, and counts it; everything added before stays valid. -EINVAL is an id that does not
- * exist or a list that is too long: callers that translate foreign ids pass only what they got here.
+ * profile is full, and counts it; everything added before stays valid. -EINVAL is an id that does
+ * not exist or a list that is too long: callers that translate foreign ids pass only what they got
+ * here.
  *
- * The surprise: a pointer handed out (a string, a sample, a frame's names) holds only until something
- * is added to the same profile.
+ * The surprise: a pointer handed out (a string, a sample, a frame's names) holds only until
+ * something is added to the same profile.
  */
 #ifndef SCONCE_PROFILE_PROFILE_H
 #define SCONCE_PROFILE_PROFILE_H
@@ -21,21 +22,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PROFILE_LINES_MAX 64	   /* inlined frames of one location; more are refused */
-#define PROFILE_LOCATIONS_MAX 4096 /* of one stack; more are refused */
-#define PROFILE_ATTRIBUTES_MAX 64  /* of one resource; more are refused */
-#define PROFILE_STRING_MAX 4096	   /* bytes of a string; longer ones are cut */
+#define PROFILE_LINES_MAX      64   /* inlined frames of one location; more are refused */
+#define PROFILE_LOCATIONS_MAX  4096 /* of one stack; more are refused */
+#define PROFILE_ATTRIBUTES_MAX 64   /* of one resource; more are refused */
+#define PROFILE_STRING_MAX     4096 /* bytes of a string; longer ones are cut */
 
 struct profile;
 
 struct profile_function {
-	uint32_t name; /* string, never 0 */
+	uint32_t name;		    /* string, never 0 */
 	uint32_t system_name, file; /* strings, 0 = none */
 	uint32_t start_line;
 };
 
 struct profile_mapping {
-	uint32_t file; /* string: path, "[kernel]" */
+	uint32_t file;				     /* string: path, "[kernel]" */
 	uint32_t gnu_build_id, go_build_id, htlhash; /* strings in hex, 0 = none */
 	uint64_t start, limit, offset;
 };
@@ -48,7 +49,8 @@ struct profile_line {
 /* Followed in memory by its lines, innermost first; more than one = inlined. At least one. */
 struct profile_location {
 	uint32_t mapping;
-	uint32_t frame_type; /* string as in the semantic conventions: "native", "kernel", ... or 0 */
+	uint32_t
+	    frame_type; /* string as in the semantic conventions: "native", "kernel", ... or 0 */
 	uint64_t address;
 	uint32_t lines_n;
 	uint32_t unused;
@@ -66,8 +68,7 @@ struct profile_sample {
 	uint32_t thread_name; /* string, 0 = none */
 	uint32_t stop;	      /* string: why the stack is not complete ("no_row"), 0 = it is */
 	uint32_t pid, tid;    /* 0 = not told */
-	uint64_t period_ns;    /* CPU time that one sample stands for */
-	uint64_t time_unix_ns; /* 0 = merged over the window of the profile */
+	uint64_t period_ns;   /* CPU time that one sample stands for */
 };
 
 /* limit_bytes: of all tables together. NULL with ENOMEM. */
@@ -82,16 +83,16 @@ size_t profile_bytes(const struct profile *profile);
  * Define, or find. The id, or 0 with errno ENOSPC (full), EINVAL (an id that does not exist, too
  * many elements) or ENOMEM.
  *
- * A string is cut at a NUL and at PROFILE_STRING_MAX; bytes that are not UTF-8 become '?', because a
- * protobuf string must be UTF-8. "" is 0 without an error: look at errno only for text that is not
- * empty.
+ * A string is cut at a NUL and at PROFILE_STRING_MAX; bytes that are not UTF-8 become '?', because
+ * a protobuf string must be UTF-8. "" is 0 without an error: look at errno only for text that is
+ * not empty.
  */
 uint32_t profile_string(struct profile *profile, const char *text, size_t len_bytes);
 uint32_t profile_function(struct profile *profile, const struct profile_function *function);
 uint32_t profile_mapping(struct profile *profile, const struct profile_mapping *mapping);
 /*
- * Without lines the location gets one whose function is called "[basename+0xaddress]" or "[unknown]",
- * so that no frame is ever left out by anyone downstream.
+ * Without lines the location gets one whose function is called "[basename+0xaddress]" or
+ * "[unknown]", so that no frame is ever left out by anyone downstream.
  */
 uint32_t profile_location(struct profile *profile, const struct profile_location *location,
 			  const struct profile_line *lines);
@@ -140,9 +141,9 @@ struct profile_frame {
 	uint32_t function; /* id: equal names in different files are different functions */
 	uint32_t line;	   /* 0 = not known */
 	uint64_t address;
-	const char *name; /* of the function, never empty */
-	const char *file; /* source file, "" = not known */
-	const char *module; /* file of the mapping, "" = not known */
+	const char *name;	/* of the function, never empty */
+	const char *file;	/* source file, "" = not known */
+	const char *module;	/* file of the mapping, "" = not known */
 	const char *frame_type; /* "native", "kernel", ..., "" = not known */
 	bool inlined;		/* into the frame that follows it */
 	bool kernel;		/* frame_type is "kernel" */
