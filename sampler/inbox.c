@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers of messages. A worker may say anything at any time: the worst that it gets is a question
+ * to the broker, at the frequency that the channel allows.
+ */
+#include "sampler/inbox.h"
+
+#include <errno.h>
+
+#define MESSAGES_PER_TURN 1024
+
+/* One range of the broker's; it knows no generations. False: no id to be had. */
+static bool inbox_range(struct inbox *inbox, const struct message_range *r,
+			struct record_range *range)
+{
+	struct file *file;
+
+	*range = (struct record_range){.start = r->start,
+				       .end = r->end,
+				       .offset = r->offset,
+				       .flags = r->flags & (RANGE_ANON | RANGE_VDSO)};
+	if (range->flags)
+		return true;
+	file = files_of(inbox->introduce->files, r->dev_major, r->dev_minor, r->inode, 0, NULL);
+	if (!file)
+		return false;
+	range->file_id = file->id;
+	return true;
+}
+
+static void inbox_collect(struct inbox *inbox, const struct message_ranges *m)
+{
+	if (m->first) {
+		inbox->pid = m->pid;
+		inbox->exec_id = m->exec_id;
+		inbox->n = 0;
+		inbox->whole = true;
+	}
+	if (inbox->pid != m->pid || inbox->exec_id != m->exec_id || m->n > MESSAGE_RANGES_MAX)
+		inbox->whole = false;
+	for (uint32_t i = 0; inbox->whole && i < m->n; i++) {
+		if (inbox->n == SLICES_MAX) {
+			ledger_add(inbox->introduce->ledger, C_ranges_refused, m->n - i);
+			return;
+		}
+		if (inbox_range(inbox, &m->range[i], &inbox->range[inbox->n]))
+			inbox->n++;
+		else
+			ledger_add(inbox->introduce->ledger, C_files_refused, 1);
+	}
+}
+
+static void inbox_ranges(struct inbox *inbox, const struct message *message, int worker)
+{
+	const struct message_ranges *m = &message->ranges;
+	struct introduce *in = inbox->introduce;
+	struct process *p;
+
+	(void)worker;
+	inbox_collect(inbox, m);
+	if (!m->last)
+		return;
+	asks_answered(in->asks);
+	p = processes_find(in->processes, m->pid);
+	/* Asked for another life or another image of this pid: of no use any more. */
+	if (!p || !p->asked || p->exec_id != m->exec_id || p->start_lo_ns != m->start_lo_ns)
+		return;
+	if (m->error) {
+		processes_refuse(in->processes, p);
+		introduce_answer(in, p, m->error);
+	} else if (inbox->whole &&
+		   processes_answer(in->processes, p, inbox->range, inbox->n, m->time_ns)) {
+		introduce_answer(in, p, p->ranges_known ? 0 : ENOSPC);
+	}
+	inbox->whole = false;
+}
+
+/* Errors that another try, perhaps through another process, may not meet. */
+static bool inbox_may_retry(int32_t error)
+{
+	return error == ESRCH || error == ENOENT || error == EAGAIN || error == ENOMEM ||
+	       error == ENFILE || error == EMFILE;
+}
+
+static void inbox_file_key(struct inbox *inbox, const struct message *message, int worker)
+{
+	const struct message_file_key *m = &message->file_key;
+	struct files *files = inbox->introduce->files;
+	struct file *file = files_by_id(files, m->file_id);
+
+	(void)worker;
+	asks_answered(inbox->introduce->asks);
+	if (!file)
+		return;
+	if (m->error) {
+		if (inbox_may_retry(m->error))
+			file->asked = 0;
+		return;
+	}
+	if (file->key.inode &&
+	    (file->key.mtime_ns != m->key.mtime_ns || file->key.size_bytes != m->key.size_bytes))
+		files_forget(files, file);
+	file->key = m->key;
+}
+
+static void inbox_need_file(struct inbox *inbox, const struct message *message, int worker)
+{
+	struct introduce *in = inbox->introduce;
+	uint32_t id = message->need_file.file_id;
+	struct file *file = files_by_id(in->files, id);
+	struct record_range range;
+	struct process *p;
+
+	if (id == 0) {
+		introduce_forgotten(in, (uint32_t)worker);
+		return;
+	}
+	p = processes_mapping(in->processes, id, &range);
+	if (!p)
+		return;
+	if (file)
+		asks_file(in->asks, p, (uint32_t)worker, file, &range);
+	else /* the id is forgotten: learn the ranges again, with new ids */
+		p->lost_epoch = in->processes->lost_epoch - 1;
+}
+
+int inbox_read(struct inbox *inbox, struct channel *channel, int worker)
+{
+	static void (*const handlers[MESSAGE_COUNT])(struct inbox *, const struct message *,
+						     int) = {
+	    [MESSAGE_RANGES] = inbox_ranges,
+	    [MESSAGE_FILE_KEY] = inbox_file_key,
+	    [MESSAGE_NEED_FILE] = inbox_need_file,
+	};
+	static struct message message;
+
+	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
+		int err = channel_recv(channel, &message, NULL, NULL);
+
+		if (err)
+			return err == -EAGAIN ? 0 : err;
+		if (!handlers[message.type])
+			return -EPROTO;
+		handlers[message.type](inbox, &message, worker);
+	}
+	return 0;
+}

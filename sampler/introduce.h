@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a worker is told of processes and files: records in its process queue, and questions to the
+ * broker, who tells it the rest.
+ */
+#ifndef SCONCE_SAMPLER_INTRODUCE_H
+#define SCONCE_SAMPLER_INTRODUCE_H
+
+#include "sampler/asks.h"
+#include "sampler/files.h"
+#include "sampler/processes.h"
+#include "sampler/workers.h"
+#include "shm/ledger.h"
+
+struct introduce {
+	struct ledger_writer *ledger;
+	struct processes *processes;
+	struct files *files;
+	struct asks *asks;
+	struct workers *workers;
+	uint64_t now_ns; /* of this turn */
+};
+
+/* Before a sample of p goes to its worker: tell who it is, and ask for what is not known. */
+void introduce_for_sample(struct introduce *in, struct process *p,
+			  const struct record_sample *sample);
+/* p, which is introduced, has mapped one range more. */
+void introduce_mapping(struct introduce *in, struct process *p, const struct record_range *range);
+/* The broker answered: the ranges of p are known now, or error says why not. */
+void introduce_answer(struct introduce *in, struct process *p, int error);
+/* p is forgotten. */
+void introduce_exit(struct introduce *in, const struct process *p);
+/* Worker k begins with nothing: tell it again, process by process, as their samples come. */
+void introduce_forgotten(struct introduce *in, uint32_t worker);
+
+#endif

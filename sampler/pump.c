@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One turn: note where the ring buffer ends, then where the side-band ends, then take the samples
+ * with all side-band records that are older merged in. In that order every sample finds the forks,
+ * execs and mappings that came before it. Of a sample only the fixed header is looked at.
+ */
+#include "sampler/pump.h"
+
+#include <string.h>
+
+#define BATCH_SAMPLES 512
+
+static bool pump_anonymous(const struct sideband_event *event)
+{
+	return event->inode == 0 || strncmp(event->path, "/memfd:", 7) == 0;
+}
+
+bool pump_range(struct files *files, const struct sideband_event *event, struct record_range *range)
+{
+	struct file *file;
+
+	*range = (struct record_range){
+	    .start = event->start, .end = event->end, .offset = event->offset};
+	if (strcmp(event->path, "[vdso]") == 0) {
+		range->flags = RANGE_VDSO;
+		return true;
+	}
+	if (pump_anonymous(event)) {
+		range->flags = RANGE_ANON;
+		return true;
+	}
+	file = files_of(files, event->dev_major, event->dev_minor, event->inode, event->generation,
+			event->path);
+	if (!file)
+		return false;
+	range->file_id = file->id;
+	return true;
+}
+
+static void pump_on_fork(struct pump *pump, const struct sideband_event *event)
+{
+	processes_fork(pump->introduce.processes, event->pid, event->parent_pid, event->time_ns);
+}
+
+static void pump_on_exec(struct pump *pump, const struct sideband_event *event)
+{
+	processes_exec(pump->introduce.processes, event->pid, event->time_ns);
+}
+
+static void pump_on_exit(struct pump *pump, const struct sideband_event *event)
+{
+	processes_exit(pump->introduce.processes, event->pid, event->tid, event->time_ns);
+}
+
+static void pump_on_map(struct pump *pump, const struct sideband_event *event)
+{
+	struct introduce *in = &pump->introduce;
+	struct record_range range;
+	struct process *p;
+
+	if (!pump_range(in->files, event, &range)) {
+		ledger_add(in->ledger, C_files_refused, 1);
+		return;
+	}
+	p = processes_map(in->processes, event->pid, &range, event->time_ns);
+	if (p && p->introduced)
+		introduce_mapping(in, p, &range);
+}
+
+static void pump_on_lost(struct pump *pump, const struct sideband_event *event)
+{
+	ledger_add(pump->introduce.ledger, C_sideband_lost, event->lost);
+	processes_lost(pump->introduce.processes);
+}
+
+void pump_event(void *arg, const struct sideband_event *event)
+{
+	static void (*const handlers[])(struct pump *, const struct sideband_event *) = {
+	    [SIDEBAND_FORK] = pump_on_fork, [SIDEBAND_EXEC] = pump_on_exec,
+	    [SIDEBAND_MAP] = pump_on_map,   [SIDEBAND_EXIT] = pump_on_exit,
+	    [SIDEBAND_LOST] = pump_on_lost,
+	};
+	struct pump *pump = arg;
+
+	ledger_add(pump->introduce.ledger, C_sideband_records, 1);
+	handlers[event->kind](pump, event);
+}
+
+static bool pump_sample_valid(const struct record_sample *sample, uint32_t len_bytes)
+{
+	return len_bytes >= sizeof(*sample) && len_bytes <= RECORD_BYTES_MAX &&
+	       (len_bytes & 7) == 0 && sample->header.len_bytes == len_bytes &&
+	       sample->header.kind == RECORD_SAMPLE && sample->cpu < LEDGER_CPUS;
+}
+
+static void pump_sample(struct pump *pump, const struct record_sample *sample, uint32_t len_bytes)
+{
+	struct introduce *in = &pump->introduce;
+	struct process *p;
+	uint64_t *last;
+
+	if (!pump_sample_valid(sample, len_bytes)) {
+		ledger_add(in->ledger, C_lost_sampler_bad_record, 1);
+		return;
+	}
+	last = &in->ledger->now.last_seq[sample->cpu];
+	if (sample->seq <= *last) {
+		ledger_add(in->ledger, C_sampler_duplicates, 1);
+		return;
+	}
+	ledger_add(in->ledger, C_sampler_gaps, sample->seq - *last - 1);
+	*last = sample->seq;
+	sideband_apply(&pump->sideband, sample->time_ns);
+	p = processes_sample(in->processes, sample);
+	if (p)
+		introduce_for_sample(in, p, sample);
+	if (queue_push(&in->workers->worker[workers_of(in->workers, sample->pid)].samples, sample,
+		       len_bytes))
+		ledger_add(in->ledger, C_lost_sampler_queue_full, 1);
+	else
+		ledger_add(in->ledger, C_sampler_samples, 1);
+}
+
+static void pump_count(struct pump *pump)
+{
+	struct introduce *in = &pump->introduce;
+	struct bpf_cpu sum = {0};
+
+	for (uint32_t i = 0; i < pump->cpus_n; i++) {
+		const volatile struct bpf_cpu *cpu = &pump->cpus[i];
+
+		sum.taken += cpu->taken;
+		sum.ring_full += cpu->ring_full;
+		sum.filtered += cpu->filtered;
+	}
+	ledger_set(in->ledger, C_taken, sum.taken);
+	ledger_set(in->ledger, C_lost_bpf_ring_full, sum.ring_full);
+	ledger_set(in->ledger, C_filtered, sum.filtered);
+	ledger_set(in->ledger, C_processes, in->processes->n);
+	ledger_set(in->ledger, C_ranges, in->processes->ranges_n);
+	ledger_set(in->ledger, C_files, in->files->n);
+	ledger_add(in->ledger, C_processes_refused, in->processes->refused);
+	ledger_add(in->ledger, C_ranges_refused, in->processes->ranges_refused);
+	in->processes->refused = in->processes->ranges_refused = 0;
+}
+
+void pump_commit(struct pump *pump)
+{
+	struct introduce *in = &pump->introduce;
+
+	pump_count(pump);
+	workers_store(in->workers, in->ledger);
+	in->ledger->now.position[POSITION_RING] = pump->ring.cursor;
+	in->ledger->now.position[POSITION_FILE_ID] = in->files->last_id;
+	ledger_commit(in->ledger);
+	/* From here on the batch has happened; a restart repeats these from the ledger. */
+	workers_publish(in->workers);
+	ring_release(&pump->ring);
+	files_committed(in->files);
+}
+
+bool pump_turn(struct pump *pump, uint64_t now_ns)
+{
+	uint32_t len_bytes, batch = 0;
+	const void *record;
+	bool empty;
+
+	pump->introduce.now_ns = now_ns;
+	ring_begin(&pump->ring);
+	sideband_begin(&pump->sideband, now_ns);
+	empty = pump->ring.cursor == pump->ring.end && sideband_empty(&pump->sideband);
+	while ((record = ring_next(&pump->ring, &len_bytes))) {
+		pump_sample(pump, record, len_bytes);
+		if (++batch % BATCH_SAMPLES == 0)
+			pump_commit(pump);
+	}
+	sideband_apply(&pump->sideband, UINT64_MAX);
+	return empty;
+}

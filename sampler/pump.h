@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the kernel's rings into the workers' queues, in batches that happen or do not happen.
+ */
+#ifndef SCONCE_SAMPLER_PUMP_H
+#define SCONCE_SAMPLER_PUMP_H
+
+#include <stdbool.h>
+
+#include "bpf/tables.h"
+#include "sampler/introduce.h"
+#include "sampler/ring.h"
+#include "sampler/sideband.h"
+
+struct pump {
+	struct ring ring;
+	struct sideband sideband;
+	struct introduce introduce;
+	const struct bpf_cpu *cpus;
+	uint32_t cpus_n;
+};
+
+/*
+ * Everything that the rings hold now. now_ns: this turn began. True when the rings were empty, so
+ * that nothing was to be done.
+ */
+bool pump_turn(struct pump *pump, uint64_t now_ns);
+/* Handler of the side-band; arg is the pump. */
+void pump_event(void *arg, const struct sideband_event *event);
+/* Write down what was done, then let the others see it. */
+void pump_commit(struct pump *pump);
+
+/* A mapping as the kernel tells it -> a range with a file id. False: no id to be had. */
+bool pump_range(struct files *files, const struct sideband_event *event,
+		struct record_range *range);
+
+#endif
