@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "viewer/footer.h"
+
+static void footer_slots(struct text *text, const struct slots *slots)
+{
+	text_printf(text, "<p>%u / %u slots · ", slots->n, slots->limits.max_slots);
+	text_bytes(text, slots_bytes(slots));
+	text_str(text, " / ");
+	text_bytes(text, slots->limits.max_bytes * slots->limits.max_slots);
+	text_printf(text, " · TTL %llu s</p>\n",
+		    (unsigned long long)(slots->limits.ttl_ns / 1000000000ull));
+}
+
+/* "12 (kernel 10, sampler 2)", or "0". */
+static void footer_lost(struct text *text, const struct ledgers_sum *sum)
+{
+	struct ledgers_stage stages[LEDGERS_STAGES];
+	const char *before = " (";
+	uint64_t lost = 0;
+
+	ledgers_lost(sum, stages);
+	for (size_t i = 0; i < LEDGERS_STAGES; i++)
+		lost += stages[i].lost;
+	text_printf(text, "%s%llu lost", lost ? "<span class=\"bad\">" : "", (unsigned long long)lost);
+	for (size_t i = 0; i < LEDGERS_STAGES; i++) {
+		if (!stages[i].lost)
+			continue;
+		text_printf(text, "%s%s %llu", before, stages[i].name,
+			    (unsigned long long)stages[i].lost);
+		before = ", ";
+	}
+	text_str(text, lost ? ")</span>" : "");
+}
+
+static void footer_percent(struct text *text, double percent, const char *what)
+{
+	if (percent >= 0)
+		text_printf(text, " · %.1f&nbsp;%% of %s", percent, what);
+}
+
+static void footer_quality(struct text *text, const struct viewer *viewer)
+{
+	struct ledgers_sum sum;
+
+	ledgers_sum(&viewer->ledgers, &sum);
+	text_printf(text, "<p>This machine: %llu samples taken, ",
+		    (unsigned long long)sum.counter[C_taken]);
+	footer_lost(text, &sum);
+	footer_percent(text, ledgers_named_percent(&sum), "frames have a name");
+	footer_percent(text, ledgers_complete_percent(&sum), "stacks are complete");
+	text_str(text, "</p>\n");
+}
+
+void footer_write(struct text *text, const struct viewer *viewer)
+{
+	text_str(text, "<footer>\n");
+	footer_slots(text, &viewer->slots);
+	footer_quality(text, viewer);
+	text_str(text, "</footer>\n");
+}
