@@ -1,4 +1,7 @@
 # Tests of bpf/ and of the loader: the walk as an ordinary program, then the object in the kernel.
-TESTS += tests/bpf/walk_test
+TESTS += tests/bpf/walk_test tests/bpf/load_test
 tests/bpf/walk_test_SRCS = tests/bpf/walk_test.c
 tests/bpf/walk_test_LIBS = -lcmocka
+tests/bpf/load_test_SRCS = tests/bpf/load_test.c tests/bpf/rig.c tests/bpf/busy.c $(LOADER_SRCS) \
+	proto/config.c
+tests/bpf/load_test_LIBS = -lcmocka $(LOADER_LIBS)
