@@ -2,8 +2,8 @@
 /*
  * The configuration as every process gets it: one fixed struct in a sealed memfd (FD_CONFIG).
  *
- * The cli fills it from flags, environment and YAML and checks every value; the supervisor adds
- * `runtime` (what it found out about the machine) before it starts anything. Nobody else parses
+ * The cli fills it from flags, environment and YAML, checks every value and adds `runtime` (what it
+ * found out about the machine); the supervisor adds what the loader tells. Nobody else parses
  * configuration. All strings end in NUL; "" means not set.
  */
 #ifndef SCONCE_PROTO_CONFIG_H
@@ -13,6 +13,10 @@
 #include <stdint.h>
 
 #include "proto/role.h"
+
+/* In run_dir. */
+#define RUN_CONTROL_SOCKET "control.sock"
+#define RUN_VIEWER_SOCKET "viewer.sock"
 
 #define CONFIG_VERSION 1
 #define CONFIG_TARGETS_MAX 64
@@ -40,7 +44,7 @@ struct config_remote {
 
 struct config_viewer {
 	bool enabled;
-	char listen[64];	      /* address:port of the page */
+	char listen[64];	      /* address:port of the page; as bound, once there is a socket */
 	char token[128];	      /* bearer token, "" = none asked */
 	uint32_t max_slots;	      /* PROFILES_MAX_SLOTS */
 	uint32_t slot_ttl_s;	      /* PROFILES_SLOT_TTL_SECONDS */
@@ -48,9 +52,10 @@ struct config_viewer {
 	uint32_t cleanup_interval_s;  /* PROFILES_CLEANUP_INTERVAL_SECONDS */
 };
 
-struct config_runtime { /* filled by the supervisor */
+struct config_runtime { /* facts about the machine */
 	uint32_t cpus;	  /* possible cpus, as BPF numbers them */
-	uint32_t sideband; /* perf side-band rings: FD_SIDEBAND + 0 .. sideband - 1 */
+	uint32_t sideband; /* perf side-band rings: FD_SIDEBAND + 0 .. sideband - 1; from the loader */
+	int32_t perf_event_paranoid;
 	uint64_t start_ns; /* CLOCK_BOOTTIME at which the supervisor was started */
 	uint8_t instance[16]; /* random: makes profile ids unique */
 	char host_name[65], host_id[65], host_arch[32], os_release[65];

@@ -18,8 +18,12 @@ enum fd_common {
 	FD_LEDGER = 5,	   /* own ledger, read-write */
 };
 
+/* Made by the cli, which reads addresses and paths; each is absent where there is none. */
 enum fd_supervisor {
-	FD_SUPERVISOR_OUTPUT = 5, /* the file of record, opened by the cli; absent for run */
+	FD_SUPERVISOR_OUTPUT = 5,  /* the file of record */
+	FD_SUPERVISOR_CONTROL = 6, /* listening sockets: control, */
+	FD_SUPERVISOR_HTTP = 7,	   /* the viewer's page, */
+	FD_SUPERVISOR_INTAKE = 8,  /* the viewer's intake */
 };
 
 enum fd_sampler {

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "supervisor/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/fds.h"
+#include "shm/segment.h"
+#include "supervisor/drain.h"
+#include "supervisor/kernel.h"
+#include "supervisor/log.h"
+#include "supervisor/watch.h"
+#include "supervisor/wiring.h"
+
+#define CLIENTS 9
+#define OWN_CLI 0
+/* A process without what is sized by the configuration: code, stacks, tables of fixed size. */
+#define PROCESS_BYTES (32ull << 20)
+
+static const struct config *config;
+static struct channel clients[CLIENTS]; /* fd 0 = free */
+
+static void control_add(uint32_t i, int fd)
+{
+	channel_init(&clients[i], fd, ROLE_SUPERVISOR, ROLE_CLI, true);
+	watch_add(fd, EVENT_CLIENT, i, 0);
+}
+
+void control_init(const struct config *from)
+{
+	config = from;
+	if (fcntl(FD_SUPERVISOR, F_GETFD) >= 0)
+		control_add(OWN_CLI, FD_SUPERVISOR);
+	if (fcntl(FD_SUPERVISOR_CONTROL, F_GETFD) >= 0)
+		watch_add(FD_SUPERVISOR_CONTROL, EVENT_CONTROL, 0, 0);
+}
+
+void control_started(const struct message_started *started)
+{
+	if (clients[OWN_CLI].fd > 0)
+		channel_send(&clients[OWN_CLI], MESSAGE_STARTED, started, NULL, 0);
+	else if (started->error)
+		log_error("%s", started->text);
+}
+
+void control_accept(void)
+{
+	int fd = accept4(FD_SUPERVISOR_CONTROL, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	for (uint32_t i = OWN_CLI + 1; fd >= 0 && i < CLIENTS; i++)
+		if (clients[i].fd == 0) {
+			control_add(i, fd);
+			return;
+		}
+	if (fd >= 0)
+		close(fd);
+}
+
+uint64_t control_memory_limit(void)
+{
+	uint64_t sideband = config->runtime.sideband ? config->runtime.sideband
+						     : config->runtime.cpus;
+	uint64_t processes = 5 + config->workers; /* the supervisor, four roles, workers */
+	uint64_t maps = kernel_map_bytes();
+
+	/* Before they are loaded: the ring, and 40 bytes for a process and for a range. */
+	if (maps == 0)
+		maps = config->ring_bytes + 40ull * config->processes_max +
+		       40ull * config->ranges_max;
+	return wiring_bytes() + maps + sideband * (1 + config->sideband_pages) * SEGMENT_PAGE +
+	       config->workers * config->symbol_bytes + processes * PROCESS_BYTES +
+	       (config->viewer.enabled ? config->viewer.max_slots * config->viewer.slot_max_bytes
+				       : 0);
+}
+
+static void control_on_finish(struct channel *client)
+{
+	(void)client;
+	drain_begin();
+}
+
+static void control_on_status(struct channel *client)
+{
+	struct message_status status = {.rate_hz = config->rate_hz,
+					.start_ns = config->runtime.start_ns,
+					.bpf_map_bytes = kernel_map_bytes(),
+					.memory_limit_bytes = control_memory_limit()};
+	int ledgers[SLOT_COUNT];
+	size_t ledgers_n = 0;
+
+	if (config->viewer.enabled)
+		snprintf(status.viewer_url, sizeof(status.viewer_url), "http://%s",
+			 config->viewer.listen);
+	status.processes[status.processes_n++] = (struct message_status_process){
+		.role = ROLE_SUPERVISOR, .slot = ROLE_SUPERVISOR, .pid = getpid()};
+	for (int i = ROLE_LOADER; i < SLOT_COUNT; i++) {
+		const struct slot *s = watch_slot(i);
+		struct message_status_process *p = &status.processes[status.processes_n];
+
+		if (s->state == SLOT_OFF && !s->generation)
+			continue;
+		status.processes_n++;
+		p->role = slot_role(i);
+		p->slot = (uint32_t)i;
+		p->pid = s->pid;
+		p->uid = config->uid_base + (uint32_t)i;
+		p->restarts = s->restarts;
+		p->abandoned = s->abandoned;
+		ledgers[ledgers_n++] = wiring_fd(OBJECT_LEDGER, (uint32_t)i, SIDE_RO);
+		p->ledger = (uint32_t)ledgers_n;
+	}
+	channel_send(client, MESSAGE_STATUS_REPLY, &status, ledgers, ledgers_n);
+}
+
+static const struct {
+	enum message_type type;
+	bool own_cli_only;
+	void (*handle)(struct channel *client);
+} requests[] = {
+	{MESSAGE_STATUS, false, control_on_status},
+	{MESSAGE_FINISH, true, control_on_finish},
+};
+
+static void control_close(uint32_t i)
+{
+	close(clients[i].fd);
+	clients[i].fd = 0;
+	if (i == OWN_CLI)
+		drain_begin();
+}
+
+void control_event(uint32_t i)
+{
+	struct message message;
+	int err;
+
+	if (clients[i].fd <= 0)
+		return;
+	err = channel_recv(&clients[i], &message, NULL, NULL);
+	for (size_t r = 0; !err && r < sizeof(requests) / sizeof(requests[0]); r++)
+		if (requests[r].type == (enum message_type)message.type &&
+		    (i == OWN_CLI || !requests[r].own_cli_only))
+			requests[r].handle(&clients[i]);
+	if (err && err != -EAGAIN)
+		control_close(i);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sconce-supervisor: makes what the processes share, starts them, watches them, ends them. It is
+ * root, and it parses nothing but fixed structs: the configuration comes checked from the cli, the
+ * processes send messages of known length.
+ *
+ * Sampling does not wait for anyone: the loader and the other processes start side by side, and the
+ * sampler follows as soon as there are maps to read.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proto/config.h"
+#include "proto/fds.h"
+#include "shm/segment.h"
+#include "supervisor/control.h"
+#include "supervisor/drain.h"
+#include "supervisor/kernel.h"
+#include "supervisor/log.h"
+#include "supervisor/spawn.h"
+#include "supervisor/watch.h"
+#include "supervisor/wiring.h"
+
+#define EVENTS_MAX 32
+#define DRAIN_TICK_MS 10
+#define LOADER_TRIES 3
+
+static struct config *config;
+
+static void clean_up(void)
+{
+	static const char *const sockets[] = {RUN_CONTROL_SOCKET, RUN_VIEWER_SOCKET};
+	char path[CONFIG_PATH_BYTES + 32];
+
+	for (int i = 0; i < 2 && config->mode == MODE_RUN; i++) {
+		snprintf(path, sizeof(path), "%s/%s", config->run_dir, sockets[i]);
+		unlink(path);
+	}
+}
+
+/* Starting failed: one clear line for the user. What runs already dies with us. */
+__attribute__((format(printf, 2, 3))) static noreturn void give_up(int err, const char *format, ...)
+{
+	struct message_started started = {.error = err < 0 ? -err : EIO};
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(started.text, sizeof(started.text), format, args);
+	va_end(args);
+	control_started(&started);
+	clean_up();
+	exit(1);
+}
+
+static void take_config(void)
+{
+	const struct config *given = NULL;
+	struct segment segment;
+
+	if (segment_size(FD_CONFIG) >= (long)sizeof(*given))
+		given = segment_map(FD_CONFIG, sizeof(*given), 0);
+	if (!given)
+		fatal("this program is started by sconce, not by hand (no configuration at fd %d)",
+		      FD_CONFIG);
+	if (given->version != CONFIG_VERSION || given->size_bytes != sizeof(*given))
+		fatal("configuration of another version: reinstall, all binaries must be of one build");
+	/* A copy of our own: it gets facts added, and the children read it. */
+	if (segment_create(&segment, "config", sizeof(*config)))
+		fatal("cannot make the configuration: %m");
+	config = segment_map(segment.rw, sizeof(*config), 1);
+	if (!config)
+		fatal("cannot map the configuration: %m");
+	memcpy(config, given, sizeof(*config));
+	close(segment.rw);
+	wiring_give(OBJECT_CONFIG, 0, SIDE_RO, segment.ro);
+	log_init(ROLE_SUPERVISOR, config->verbose		 ? LOG_DEBUG
+				  : config->mode == MODE_RECORD ? LOG_WARN
+								: LOG_INFO);
+}
+
+static void raise_limits(void)
+{
+	struct rlimit files;
+
+	/* Two events per cpu are ours, and their numbers in the sampler start high. */
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max = files.rlim_max > 16384 ? files.rlim_max : 16384;
+	if (setrlimit(RLIMIT_NOFILE, &files)) {
+		getrlimit(RLIMIT_NOFILE, &files);
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+static void on_ready(int slot, const struct message *message)
+{
+	(void)message;
+	log_debug("slot %d is ready", slot);
+}
+
+static void on_drained(int slot, const struct message *message)
+{
+	(void)message;
+	watch_slot(slot)->drained = true;
+}
+
+/*
+ * The sampler and the broker parse nothing of strangers and may accuse anyone, the exporter a worker.
+ * Whoever accuses beyond that is ended itself.
+ */
+static void on_violation(int slot, const struct message *message)
+{
+	uint32_t accused = message->violation.slot;
+	bool worker = accused >= ROLE_SYMBOLIZER && accused < SLOT_COUNT;
+
+	if (slot == ROLE_SAMPLER || slot == ROLE_BROKER || (slot == ROLE_EXPORTER && worker))
+		worker |= accused >= ROLE_SAMPLER && accused < SLOT_COUNT;
+	else
+		worker = false;
+	watch_kill(worker ? (int)accused : slot, "slot %d reports slot %u: %s", slot, accused,
+		   strerror((int)message->violation.error));
+}
+
+static void on_loaded(int slot, const struct message *message)
+{
+	struct message_started started = {.pid = (uint32_t)getpid()};
+	const struct message_loaded *loaded = &message->loaded;
+	int err;
+
+	(void)slot;
+	if (loaded->error == EINTR || loaded->error == EAGAIN)
+		return; /* check_loader() tries again */
+	if (loaded->error)
+		give_up(-loaded->error, "%.*s", (int)sizeof(loaded->text) - 1, loaded->text);
+	watch_start(ROLE_SAMPLER);
+	err = kernel_start(config);
+	if (err)
+		give_up(err, "cannot start sampling: %s", strerror(-err));
+	started.bpf_map_bytes = kernel_map_bytes();
+	control_started(&started);
+	log_info("sampling at %u Hz on %u cpus; memory at most %llu MiB, %llu MiB of it BPF maps",
+		 config->rate_hz, config->runtime.sideband,
+		 (unsigned long long)control_memory_limit() >> 20,
+		 (unsigned long long)started.bpf_map_bytes >> 20);
+}
+
+static const struct {
+	enum message_type type;
+	void (*handle)(int slot, const struct message *message);
+} handlers[] = {
+	{MESSAGE_READY, on_ready},
+	{MESSAGE_DRAINED, on_drained},
+	{MESSAGE_VIOLATION, on_violation},
+	{MESSAGE_LOADED, on_loaded},
+};
+
+static void on_message(int slot, const struct message *message, const int *fds, size_t fds_n)
+{
+	if (message->type == MESSAGE_BPF_FD) {
+		int err = kernel_take(&message->bpf_fd, fds[0], &config->runtime);
+
+		if (err)
+			give_up(err, "the loader sent something unknown: reinstall");
+		return;
+	}
+	for (size_t i = 0; i < fds_n; i++)
+		close(fds[i]);
+	for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
+		if (handlers[i].type == (enum message_type)message->type)
+			handlers[i].handle(slot, message);
+}
+
+/* A loader that ended without a word, or was interrupted, gets another chance if it left nothing. */
+static void check_loader(void)
+{
+	struct slot *loader = watch_slot(ROLE_LOADER);
+
+	if (loader->state != SLOT_OFF || watch_slot(ROLE_SAMPLER)->generation || drain_begun())
+		return;
+	if (loader->restarts >= LOADER_TRIES || kernel_map_bytes())
+		give_up(-EIO, "the BPF loader ended without success; its messages are above");
+	watch_start(ROLE_LOADER);
+}
+
+static void start_all(void)
+{
+	int err = wiring_create(config);
+
+	if (!err)
+		err = spawn_init(NULL);
+	if (err)
+		give_up(err, "cannot make shared memory: %s", strerror(-err));
+	watch_start(ROLE_LOADER);
+	watch_start(ROLE_BROKER);
+	for (int k = 0; k < (int)config->workers; k++)
+		watch_start(SLOT_WORKER(k));
+	watch_start(ROLE_EXPORTER);
+	if (config->viewer.enabled)
+		watch_start(ROLE_VIEWER);
+}
+
+static void on_event(const struct epoll_event *event, int signals)
+{
+	uint32_t generation = (uint32_t)(event->data.u64 >> 32), index = event->data.u64 & 0xffff;
+	enum event_kind kind = (enum event_kind)(event->data.u64 >> 16 & 0xffff);
+	struct signalfd_siginfo info;
+
+	switch (kind) {
+	case EVENT_SIGNAL:
+		if (read(signals, &info, sizeof(info)) > 0)
+			drain_begin();
+		break;
+	case EVENT_CONTROL:
+		control_accept();
+		break;
+	case EVENT_CLIENT:
+		control_event(index);
+		break;
+	case EVENT_PROCESS:
+	case EVENT_CHANNEL:
+		watch_event(kind, (int)index, generation);
+		break;
+	}
+}
+
+/* What the cli made for us. */
+static void take_descriptors(void)
+{
+	static const struct {
+		int fd;
+		enum object object;
+	} given[] = {{FD_SUPERVISOR_OUTPUT, OBJECT_FILE},
+		     {FD_SUPERVISOR_HTTP, OBJECT_HTTP},
+		     {FD_SUPERVISOR_INTAKE, OBJECT_INTAKE}};
+
+	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
+		if (fcntl(given[i].fd, F_GETFD) >= 0)
+			wiring_give(given[i].object, 0, SIDE_A, given[i].fd);
+}
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN); /* a terminal that goes takes the cli with it, and that we see */
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int main(void)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int epoll, signals, next_ms = 0;
+
+	umask(077);
+	log_init(ROLE_SUPERVISOR, LOG_INFO);
+	take_descriptors(); /* first, while nothing else can have their numbers */
+	take_config();
+	raise_limits();
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	signals = open_signals();
+	watch_init(epoll, config, on_message);
+	watch_add(signals, EVENT_SIGNAL, 0, 0);
+	control_init(config);
+	start_all();
+	do {
+		int n = epoll_wait(epoll, events, EVENTS_MAX, next_ms);
+
+		for (int i = 0; i < n; i++)
+			on_event(&events[i], signals);
+		next_ms = watch_tick();
+		check_loader();
+		if (drain_begun())
+			next_ms = DRAIN_TICK_MS;
+	} while (!drain_begun() || !drain_tick());
+	clean_up();
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Start one process: fork, descriptors to their numbers, uid, capabilities, exec of the binary.
+ *
+ * The binary is opened by descriptor before the uid changes, so that it may lie in a home directory
+ * that its uid cannot enter.
+ */
+#ifndef SCONCE_SUPERVISOR_SPAWN_H
+#define SCONCE_SUPERVISOR_SPAWN_H
+
+#include <sys/types.h>
+
+#include "supervisor/wiring.h"
+
+/* Where the binaries are: NULL = beside the running one. 0 or -errno. */
+int spawn_init(const char *path);
+
+/* Start the process of a slot under its own uid on these descriptors. Its pid, or -errno. */
+pid_t spawn_process(int slot, const struct config *config, const struct wire *wires,
+		    size_t wires_n);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "supervisor/watch.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "supervisor/log.h"
+#include "supervisor/spawn.h"
+#include "supervisor/wiring.h"
+
+#define NS_PER_MS 1000000ull
+#define TICK_MS 250
+#define TICK_PENDING_MS 20 /* while something is about to be started or to die */
+#define BACKOFF_FIRST_MS 100
+#define BACKOFF_MAX_MS 5000
+#define SETTLED_MS 10000 /* a process that lived so long starts again at once */
+#define DEATH_MS 2000	 /* time to die in, after SIGKILL */
+#define LOADER_MS 60000	 /* it has no turns; a slow machine verifies slowly */
+#define MESSAGES_PER_EVENT 64
+
+static int epoll_fd;
+static const struct config *config;
+static watch_message_fn *on_message;
+static struct slot slots[SLOT_COUNT];
+static bool stopping, replacing;
+
+uint64_t watch_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+void watch_init(int epoll, const struct config *from, watch_message_fn *handler)
+{
+	epoll_fd = epoll;
+	config = from;
+	on_message = handler;
+	memset(slots, 0, sizeof(slots));
+	stopping = replacing = false;
+}
+
+void watch_add(int fd, enum event_kind kind, uint32_t index, uint32_t generation)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	/* A pidfd stays readable; one that waitid() does not confirm is looked at by the tick. */
+	if (kind == EVENT_PROCESS)
+		event.events |= EPOLLET;
+	event.data.u64 = (uint64_t)generation << 32 | (uint64_t)kind << 16 | index;
+	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event))
+		log_error("cannot watch a descriptor: %m");
+}
+
+struct slot *watch_slot(int slot)
+{
+	return &slots[slot];
+}
+
+static void watch_map_progress(struct slot *s, int slot)
+{
+	struct queue *q = &s->samples;
+
+	if (s->ledger)
+		munmap((void *)(uintptr_t)s->ledger, LEDGER_BYTES);
+	s->ledger = ledger_map(wiring_fd(OBJECT_LEDGER, (uint32_t)slot, SIDE_RO));
+	if (slot_role(slot) == ROLE_SYMBOLIZER) {
+		uint32_t k = (uint32_t)(slot - ROLE_SYMBOLIZER);
+
+		if (q->head)
+			munmap(q->head, SEGMENT_PAGE);
+		if (q->tail)
+			munmap(q->tail, SEGMENT_PAGE);
+		q->head = segment_map(wiring_fd(OBJECT_SAMPLES, k, SIDE_RO), SEGMENT_PAGE, 0);
+		q->tail = segment_map(wiring_fd(OBJECT_SAMPLES, k, SIDE_TAIL_RO), SEGMENT_PAGE, 0);
+	}
+	s->turns_ns = s->mark_ns = watch_now_ns();
+}
+
+static void watch_retry(struct slot *s)
+{
+	s->state = SLOT_WAITING;
+	s->retry_ns = watch_now_ns() + s->backoff_ms * NS_PER_MS;
+	s->backoff_ms = s->backoff_ms ? 2 * s->backoff_ms : BACKOFF_FIRST_MS;
+	if (s->backoff_ms > BACKOFF_MAX_MS)
+		s->backoff_ms = BACKOFF_MAX_MS;
+}
+
+static void watch_spawn(int slot)
+{
+	static struct wire wires[WIRES_MAX];
+	struct slot *s = &slots[slot];
+	int err = wiring_renew_control(slot);
+	pid_t pid = err ? err : spawn_process(slot, config, wires, wiring_list(slot, wires));
+
+	if (pid < 0) {
+		log_error("cannot start sconce-%s: %s", role_name(slot_role(slot)), strerror(-pid));
+		watch_retry(s);
+		return;
+	}
+	s->pid = pid;
+	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	s->generation++;
+	s->state = SLOT_RUNNING;
+	s->started_ns = watch_now_ns();
+	s->drain_sent = s->drained = false;
+	channel_init(&s->channel, wiring_fd(OBJECT_CONTROL, (uint32_t)slot, SIDE_A),
+		     ROLE_SUPERVISOR, slot_role(slot), false);
+	watch_add(s->pidfd, EVENT_PROCESS, (uint32_t)slot, s->generation);
+	watch_add(s->channel.fd, EVENT_CHANNEL, (uint32_t)slot, s->generation);
+	watch_map_progress(s, slot);
+}
+
+void watch_start(int slot)
+{
+	slots[slot].backoff_ms = 0;
+	watch_spawn(slot);
+}
+
+void watch_kill(int slot, const char *why, ...)
+{
+	struct slot *s = &slots[slot];
+	char text[160];
+	va_list args;
+
+	if (s->state != SLOT_RUNNING)
+		return;
+	va_start(args, why);
+	vsnprintf(text, sizeof(text), why, args);
+	va_end(args);
+	log_warn("ending %s in slot %d, pid %d: %s", role_name(slot_role(slot)), slot, s->pid,
+		 text);
+	syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+	s->state = SLOT_KILLED;
+	s->killed_ns = watch_now_ns();
+}
+
+static void watch_read(int slot)
+{
+	struct message message;
+	int fds[MESSAGE_FDS_MAX], err = 0;
+	size_t fds_n;
+
+	for (int i = 0; i < MESSAGES_PER_EVENT && !err; i++) {
+		err = channel_recv(&slots[slot].channel, &message, fds, &fds_n);
+		if (!err)
+			on_message(slot, &message, fds, fds_n);
+	}
+	if (err == -EPROTO)
+		watch_kill(slot, "it broke the protocol");
+}
+
+/* The process of this slot is no longer ours to wait for. */
+static void watch_forget(struct slot *s)
+{
+	/* Before the close: a copy in a child that has not reached exec would keep it in the set. */
+	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->pidfd, NULL);
+	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, s->channel.fd, NULL);
+	close(s->pidfd);
+	s->pid = 0;
+	if (watch_now_ns() - s->started_ns > SETTLED_MS * NS_PER_MS)
+		s->backoff_ms = 0;
+	s->restarts++;
+	watch_retry(s);
+}
+
+static void watch_reap(int slot)
+{
+	struct slot *s = &slots[slot];
+	siginfo_t info = {0};
+
+	if (waitid(P_PIDFD, (id_t)s->pidfd, &info, WEXITED | WNOHANG) || info.si_pid == 0)
+		return;
+	watch_read(slot); /* its last words */
+	if (!stopping && slot != ROLE_LOADER)
+		log_warn("%s in slot %d, pid %d, ended by %s %d; starting it again in %d ms",
+			 role_name(slot_role(slot)), slot, info.si_pid,
+			 info.si_code == CLD_EXITED ? "exit" : "signal", info.si_status,
+			 (int)s->backoff_ms);
+	watch_forget(s);
+	/* Whether the loader has to run again is not for us to say. */
+	if (stopping || slot == ROLE_LOADER)
+		s->state = SLOT_OFF;
+}
+
+/* Is there work, and what moves when it gets done? */
+static bool watch_pending(struct slot *s, int slot, uint64_t *mark)
+{
+	static struct ledger_entry entry;
+
+	if (slot_role(slot) == ROLE_SYMBOLIZER && s->samples.head && s->samples.tail) {
+		*mark = atomic_load(&s->samples.tail->tail);
+		return queue_used(&s->samples) > 0;
+	}
+	if (slot == ROLE_BROKER && s->ledger && ledger_read(s->ledger, &entry) == 0) {
+		*mark = entry.counter[C_broker_answers];
+		return entry.counter[C_broker_requests] > *mark;
+	}
+	return false;
+}
+
+static void watch_progress(int slot)
+{
+	struct slot *s = &slots[slot];
+	uint64_t now = watch_now_ns(), mark = s->mark;
+	uint64_t turns = s->ledger ? atomic_load(&s->ledger->turns) : 0;
+	uint64_t limit_ms = slot == ROLE_LOADER ? LOADER_MS : config->stuck_ms;
+
+	if (turns != s->turns) {
+		s->turns = turns;
+		s->turns_ns = now;
+	}
+	if (!watch_pending(s, slot, &mark) || mark != s->mark) {
+		s->mark = mark;
+		s->mark_ns = now;
+	}
+	if (now - s->turns_ns > limit_ms * NS_PER_MS)
+		watch_kill(slot, "no sign of life for %d ms", (int)limit_ms);
+	else if (now - s->mark_ns > limit_ms * NS_PER_MS)
+		watch_kill(slot, "no progress for %d ms", (int)limit_ms);
+}
+
+static void watch_abandon(int slot)
+{
+	struct slot *s = &slots[slot];
+
+	log_error("%s in slot %d, pid %d, does not die; it is abandoned and replaced",
+		  role_name(slot_role(slot)), slot, s->pid);
+	s->abandoned++;
+	watch_forget(s);
+	if (stopping || slot == ROLE_LOADER) {
+		s->state = SLOT_OFF;
+		return;
+	}
+	/* Everyone holds something that it shared with somebody. */
+	replacing = true;
+	for (int peer = ROLE_SAMPLER; peer < SLOT_COUNT; peer++)
+		watch_kill(peer, "memory shared with an abandoned process is replaced");
+}
+
+/* When all have ended, nobody writes any more, and the copies are exact. */
+static void watch_replace(void)
+{
+	int err;
+
+	for (int i = ROLE_SAMPLER; i < SLOT_COUNT; i++)
+		if (slots[i].pid)
+			return;
+	err = wiring_replace();
+	if (err)
+		log_error("cannot replace the shared memory: %s", strerror(-err));
+	replacing = false;
+}
+
+void watch_event(enum event_kind kind, int slot, uint32_t generation)
+{
+	if (slots[slot].generation != generation || slots[slot].pid == 0)
+		return;
+	if (kind == EVENT_PROCESS)
+		watch_reap(slot);
+	else
+		watch_read(slot);
+}
+
+int watch_tick(void)
+{
+	int next_ms = TICK_MS;
+
+	for (int i = 0; i < SLOT_COUNT; i++) {
+		struct slot *s = &slots[i];
+
+		if (s->pid)
+			watch_reap(i);
+		if (s->state == SLOT_RUNNING)
+			watch_progress(i);
+		else if (s->state == SLOT_KILLED &&
+			 watch_now_ns() - s->killed_ns > DEATH_MS * NS_PER_MS)
+			watch_abandon(i);
+	}
+	if (replacing)
+		watch_replace();
+	for (int i = 0; i < SLOT_COUNT; i++) {
+		struct slot *s = &slots[i];
+
+		if (s->state == SLOT_WAITING && !replacing && watch_now_ns() >= s->retry_ns)
+			watch_spawn(i);
+		if (s->state == SLOT_WAITING || s->state == SLOT_KILLED)
+			next_ms = TICK_PENDING_MS;
+	}
+	return next_ms;
+}
+
+bool watch_stop(void)
+{
+	bool left = false;
+
+	stopping = true;
+	for (int i = 0; i < SLOT_COUNT; i++) {
+		struct slot *s = &slots[i];
+
+		if (s->state == SLOT_RUNNING) {
+			syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+			s->state = SLOT_KILLED;
+			s->killed_ns = watch_now_ns();
+		}
+		if (s->state == SLOT_WAITING)
+			s->state = SLOT_OFF;
+		left |= s->state != SLOT_OFF;
+	}
+	return !left;
+}
