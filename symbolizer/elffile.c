@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "symbolizer/elffile.h"
+
+#include <errno.h>
+#include <gelf.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "symbolizer/sha256.h"
+
+#define HTLHASH_PIECE_BYTES 4096
+#define NOTES_BYTES_MAX 65536
+#define NAME_BYTES_MAX 4096
+#define NT_GO_BUILD_ID 4
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define NATIVE_DATA ELFDATA2LSB
+#else
+#define NATIVE_DATA ELFDATA2MSB
+#endif
+
+static bool elffile_inside(const struct elffile *file, uint64_t offset, uint64_t bytes)
+{
+	return offset <= file->size_bytes && bytes <= file->size_bytes - offset;
+}
+
+/* Read parts of the file to their places in the image. What the file lacks stays zero. */
+static int elffile_load(struct elffile *file, const uint64_t (*ranges)[2], size_t n)
+{
+	struct reader_part parts[ELFFILE_PHDRS_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		if (!elffile_inside(file, ranges[i][0], ranges[i][1]))
+			return -ENOEXEC;
+		if (ranges[i][1] > ELFFILE_LOAD_MAX - file->loaded_bytes)
+			return -EFBIG;
+		file->loaded_bytes += ranges[i][1];
+		parts[i] = (struct reader_part){file->image + ranges[i][0], ranges[i][1],
+						ranges[i][0], 0};
+	}
+	reader_read(file->reader, file->slot, parts, n);
+	for (size_t i = 0; i < n; i++)
+		if (parts[i].result < 0)
+			return (int)parts[i].result;
+	return 0;
+}
+
+/* Sizes that libelf would believe. The number of sections of a file with more than 65,279 of them
+ * stands in section 0; no executable has so many. */
+static int elffile_check_header(const struct elffile *file, const Elf64_Ehdr *header)
+{
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header->e_ident[EI_DATA] != NATIVE_DATA)
+		return -ENOEXEC;
+	if (header->e_phnum > ELFFILE_PHDRS_MAX ||
+	    (header->e_shnum == 0 && header->e_shoff != 0))
+		return -ENOEXEC;
+	if (header->e_phnum && (header->e_phentsize != sizeof(Elf64_Phdr) ||
+				!elffile_inside(file, header->e_phoff,
+						header->e_phnum * sizeof(Elf64_Phdr))))
+		return -ENOEXEC;
+	if (header->e_shnum && (header->e_shentsize != sizeof(Elf64_Shdr) ||
+				!elffile_inside(file, header->e_shoff,
+						header->e_shnum * sizeof(Elf64_Shdr))))
+		return -ENOEXEC;
+	return 0;
+}
+
+static int elffile_load_headers(struct elffile *file)
+{
+	const uint64_t first[1][2] = {{0, sizeof(Elf64_Ehdr)}};
+	Elf64_Ehdr header;
+	int err = elffile_load(file, first, 1);
+
+	if (err)
+		return err;
+	memcpy(&header, file->image, sizeof(header));
+	err = elffile_check_header(file, &header);
+	if (err)
+		return err;
+	{
+		const uint64_t tables[2][2] = {
+			{header.e_phnum ? header.e_phoff : 0, header.e_phnum * sizeof(Elf64_Phdr)},
+			{header.e_shnum ? header.e_shoff : 0, header.e_shnum * sizeof(Elf64_Shdr)},
+		};
+
+		err = elffile_load(file, tables, 2);
+	}
+	/* A table may lie over the header, and the file may have changed: what is used is what was
+	 * checked. */
+	memcpy(file->image, &header, sizeof(header));
+	return err;
+}
+
+static void elffile_read_segments(struct elffile *file)
+{
+	size_t n = 0;
+
+	if (elf_getphdrnum(file->elf, &n))
+		return;
+	for (size_t i = 0; i < n && file->segments_n < ELFFILE_SEGMENTS_MAX; i++) {
+		GElf_Phdr phdr;
+
+		if (!gelf_getphdr(file->elf, (int)i, &phdr) || phdr.p_type != PT_LOAD ||
+		    !(phdr.p_flags & PF_X) || phdr.p_filesz == 0)
+			continue;
+		/* No sum of what is kept may wrap. */
+		if (phdr.p_offset >= 1ull << 62 || phdr.p_filesz >= 1ull << 62 ||
+		    phdr.p_vaddr >= 1ull << 62)
+			continue;
+		file->segments[file->segments_n++] =
+			(struct elffile_segment){phdr.p_offset, phdr.p_vaddr, phdr.p_filesz};
+	}
+}
+
+int elffile_open(struct elffile *file, struct reader *reader, int slot, uint64_t size_bytes)
+{
+	void *image;
+	int err;
+
+	memset(file, 0, sizeof(*file));
+	if (size_bytes < sizeof(Elf64_Ehdr))
+		return -ENOEXEC;
+	if (size_bytes > ELFFILE_BYTES_MAX)
+		return -EFBIG;
+	file->reader = reader;
+	file->slot = slot;
+	file->size_bytes = size_bytes;
+	image = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (image == MAP_FAILED)
+		return -ENOMEM;
+	file->image = image;
+	err = elffile_load_headers(file);
+	if (err == 0) {
+		elf_version(EV_CURRENT);
+		file->elf = elf_memory(file->image, size_bytes);
+		err = file->elf && elf_kind(file->elf) == ELF_K_ELF ? 0 : -ENOEXEC;
+	}
+	if (err) {
+		elffile_close(file);
+		return err;
+	}
+	elffile_read_segments(file);
+	return 0;
+}
+
+void elffile_close(struct elffile *file)
+{
+	if (file->elf)
+		elf_end(file->elf);
+	if (file->image)
+		munmap(file->image, file->size_bytes);
+	file->elf = NULL;
+	file->image = NULL;
+}
+
+static void elffile_hex(char *text, const void *bytes, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+	const uint8_t *p = bytes;
+
+	for (size_t i = 0; i < n; i++) {
+		text[2 * i] = digits[p[i] >> 4];
+		text[2 * i + 1] = digits[p[i] & 15];
+	}
+	text[2 * n] = 0;
+}
+
+void elffile_htlhash(struct reader *reader, int slot, uint64_t size_bytes, char text[33])
+{
+	char head[HTLHASH_PIECE_BYTES], tail[HTLHASH_PIECE_BYTES];
+	size_t n = size_bytes < HTLHASH_PIECE_BYTES ? size_bytes : HTLHASH_PIECE_BYTES;
+	struct reader_part parts[2] = {{head, n, 0, 0}, {tail, n, size_bytes - n, 0}};
+	uint8_t length[8], digest[32];
+	struct sha256 hash;
+
+	text[0] = 0;
+	reader_read(reader, slot, parts, 2);
+	if (parts[0].result != (long)n || parts[1].result != (long)n)
+		return;
+	for (int i = 0; i < 8; i++)
+		length[i] = (uint8_t)(size_bytes >> (56 - 8 * i));
+	sha256_init(&hash);
+	sha256_update(&hash, head, n);
+	sha256_update(&hash, tail, n);
+	sha256_update(&hash, length, sizeof(length));
+	sha256_final(&hash, digest);
+	elffile_hex(text, digest, 16);
+}
+
+static void elffile_read_notes(Elf_Data *data, struct elffile_ids *ids)
+{
+	size_t offset = 0, name, desc;
+	GElf_Nhdr note;
+
+	while (offset < data->d_size &&
+	       (offset = gelf_getnote(data, offset, &note, &name, &desc)) > 0) {
+		const char *bytes = data->d_buf;
+
+		if (note.n_descsz == 0 || note.n_descsz > ELFFILE_ID_BYTES_MAX || note.n_namesz < 3)
+			continue;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    memcmp(bytes + name, "GNU", 4) == 0)
+			elffile_hex(ids->gnu, bytes + desc, note.n_descsz);
+		if (note.n_type == NT_GO_BUILD_ID && memcmp(bytes + name, "Go", 3) == 0)
+			elffile_hex(ids->go, bytes + desc, note.n_descsz);
+	}
+}
+
+void elffile_build_ids(struct elffile *file, struct elffile_ids *ids)
+{
+	size_t n = 0;
+
+	ids->gnu[0] = ids->go[0] = 0;
+	if (elf_getphdrnum(file->elf, &n))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr phdr;
+		Elf_Data *data;
+
+		if (!gelf_getphdr(file->elf, (int)i, &phdr) || phdr.p_type != PT_NOTE ||
+		    phdr.p_filesz == 0 || phdr.p_filesz > NOTES_BYTES_MAX)
+			continue;
+		if (elffile_load(file, (const uint64_t[1][2]){{phdr.p_offset, phdr.p_filesz}}, 1))
+			continue;
+		data = elf_getdata_rawchunk(file->elf, (int64_t)phdr.p_offset, phdr.p_filesz,
+					    phdr.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+		if (data)
+			elffile_read_notes(data, ids);
+	}
+}
+
+static Elf_Scn *elffile_find_section(struct elffile *file, uint32_t type, GElf_Shdr *header)
+{
+	for (Elf_Scn *s = elf_nextscn(file->elf, NULL); s; s = elf_nextscn(file->elf, s))
+		if (gelf_getshdr(s, header) && header->sh_type == type)
+			return s;
+	return NULL;
+}
+
+static bool elffile_executable_address(const struct elffile *file, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < file->segments_n; i++)
+		if (vaddr >= file->segments[i].vaddr &&
+		    vaddr - file->segments[i].vaddr < file->segments[i].bytes)
+			return true;
+	return false;
+}
+
+static bool elffile_wanted(struct elffile *file, const GElf_Sym *sym, const char *name)
+{
+	GElf_Shdr section;
+	int type = GELF_ST_TYPE(sym->st_info);
+
+	if (sym->st_shndx == SHN_UNDEF || !elffile_executable_address(file, sym->st_value))
+		return false;
+	if (type == STT_FUNC || type == STT_GNU_IFUNC)
+		return true;
+	/* Labels of hand-written assembly; $x and .L are marks of assemblers, not names. */
+	if (type != STT_NOTYPE || sym->st_shndx >= SHN_LORESERVE || name[0] == '$' || name[0] == '.')
+		return false;
+	return gelf_getshdr(elf_getscn(file->elf, sym->st_shndx), &section) &&
+	       (section.sh_flags & SHF_EXECINSTR);
+}
+
+static long elffile_each(struct elffile *file, Elf_Data *symbols, Elf_Data *strings,
+			 elffile_symbol_fn *fn, void *arg)
+{
+	size_t n = symbols->d_size / sizeof(Elf64_Sym);
+	long found = 0;
+
+	for (size_t i = 1; i < n; i++) {
+		struct elffile_symbol symbol;
+		const char *name;
+		size_t left;
+		GElf_Sym sym;
+
+		if (!gelf_getsym(symbols, (int)i, &sym) || sym.st_name >= strings->d_size)
+			continue;
+		name = (const char *)strings->d_buf + sym.st_name;
+		left = strings->d_size - sym.st_name;
+		if (name[0] == 0 || !elffile_wanted(file, &sym, name))
+			continue;
+		symbol = (struct elffile_symbol){
+			.value = sym.st_value,
+			.size = sym.st_size,
+			.name = name,
+			.name_bytes = (uint32_t)strnlen(name, left < NAME_BYTES_MAX ? left
+										    : NAME_BYTES_MAX),
+			.type = GELF_ST_TYPE(sym.st_info),
+			.bind = GELF_ST_BIND(sym.st_info),
+		};
+		fn(arg, &symbol);
+		found++;
+	}
+	return found;
+}
+
+long elffile_symbols(struct elffile *file, bool dynamic, elffile_symbol_fn *fn, void *arg)
+{
+	GElf_Shdr header, names;
+	Elf_Scn *section, *linked;
+	Elf_Data *symbols, *strings;
+	int err;
+
+	section = elffile_find_section(file, dynamic ? SHT_DYNSYM : SHT_SYMTAB, &header);
+	if (!section || header.sh_link >= ELFFILE_SECTIONS_MAX)
+		return -ENOENT;
+	linked = elf_getscn(file->elf, header.sh_link);
+	if (!linked || !gelf_getshdr(linked, &names) || names.sh_type != SHT_STRTAB)
+		return -ENOENT;
+	/* A compressed table would be unpacked by libelf to whatever size it claims. */
+	if ((header.sh_flags | names.sh_flags) & SHF_COMPRESSED)
+		return -ENOENT;
+	if (header.sh_size / sizeof(Elf64_Sym) > ELFFILE_SYMBOLS_MAX)
+		return -EFBIG;
+	err = elffile_load(file,
+			   (const uint64_t[2][2]){{header.sh_offset, header.sh_size},
+						  {names.sh_offset, names.sh_size}},
+			   2);
+	if (err)
+		return err;
+	symbols = elf_getdata(section, NULL);
+	strings = elf_getdata(linked, NULL);
+	if (!symbols || !strings || symbols->d_type != ELF_T_SYM || !symbols->d_buf ||
+	    !strings->d_buf)
+		return -ENOENT;
+	return elffile_each(file, symbols, strings, fn, arg);
+}
+
+const struct elffile_segment *elffile_find_segment(const struct elffile_segment *segments,
+						   uint32_t segments_n, uint64_t offset)
+{
+	for (uint32_t i = 0; i < segments_n; i++)
+		if (offset >= segments[i].offset && offset - segments[i].offset < segments[i].bytes)
+			return &segments[i];
+	return NULL;
+}

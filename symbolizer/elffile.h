@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An ELF file as far as names need it: executable segments, identities, function symbols.
+ *
+ * The file is not mapped. An anonymous image of its size takes its place, into which only the parts
+ * that are looked at are read, at their own offsets; libelf is given that image. Everything in it was
+ * written by somebody else: sizes are checked here before libelf sees them, and the bytes read for
+ * one file are bounded.
+ */
+#ifndef SCONCE_SYMBOLIZER_ELFFILE_H
+#define SCONCE_SYMBOLIZER_ELFFILE_H
+
+#include <libelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/reader.h"
+
+#define ELFFILE_BYTES_MAX (16ull << 30)	 /* a longer file is not looked at */
+#define ELFFILE_LOAD_MAX (256ull << 20) /* read of one file, in all */
+#define ELFFILE_SECTIONS_MAX 65536
+#define ELFFILE_PHDRS_MAX 256
+#define ELFFILE_SEGMENTS_MAX 16
+#define ELFFILE_SYMBOLS_MAX (4u << 20) /* of one table */
+#define ELFFILE_ID_BYTES_MAX 128
+#define ELFFILE_ID_TEXT_BYTES (2 * ELFFILE_ID_BYTES_MAX + 1)
+
+/* An executable PT_LOAD. */
+struct elffile_segment {
+	uint64_t offset, vaddr, bytes; /* bytes in the file */
+};
+
+/* Identities, in hex; "" = none. */
+struct elffile_ids {
+	char gnu[ELFFILE_ID_TEXT_BYTES];
+	char go[ELFFILE_ID_TEXT_BYTES]; /* Go's own id is text, passed on in hex all the same */
+	char htlhash[33];
+};
+
+struct elffile_symbol {
+	uint64_t value, size;
+	const char *name; /* in the image; not empty; at most name_bytes, not ended by NUL there */
+	uint32_t name_bytes;
+	uint8_t type, bind;
+};
+
+struct elffile {
+	struct reader *reader;
+	int slot;
+	uint64_t size_bytes, loaded_bytes;
+	char *image;
+	Elf *elf;
+	struct elffile_segment segments[ELFFILE_SEGMENTS_MAX];
+	uint32_t segments_n;
+};
+
+/*
+ * Open what stands in a slot of the reader. 0, -ENOEXEC (no ELF file that we understand), -EFBIG,
+ * -ENOMEM or what reading gave. Then elffile_close() is not needed.
+ */
+int elffile_open(struct elffile *file, struct reader *reader, int slot, uint64_t size_bytes);
+void elffile_close(struct elffile *file);
+
+/* Of any file, ELF or not: the hash needs only its bytes. */
+void elffile_htlhash(struct reader *reader, int slot, uint64_t size_bytes, char text[33]);
+/* gnu and go are set. */
+void elffile_build_ids(struct elffile *file, struct elffile_ids *ids);
+
+typedef void elffile_symbol_fn(void *arg, const struct elffile_symbol *symbol);
+/*
+ * Call fn for the functions of .symtab (dynamic: .dynsym) that lie in an executable segment, and for
+ * untyped labels in executable sections. Symbols are valid until elffile_close(). How many; -ENOENT
+ * when there is no such table, -EFBIG when it is too large.
+ */
+long elffile_symbols(struct elffile *file, bool dynamic, elffile_symbol_fn *fn, void *arg);
+
+/* The segment that holds a file offset; NULL when none does. */
+const struct elffile_segment *elffile_find_segment(const struct elffile_segment *segments,
+						   uint32_t segments_n, uint64_t offset);
+
+#endif

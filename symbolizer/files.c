@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NEED_FIRST_MS 1000
+#define NEED_LAST_MS 60000
+/* Half of what the sampler tolerates (proto/messages.h). */
+#define NEED_PER_SECOND 100
+#define NS_PER_MS 1000000ull
+
+int files_open(struct files *files, struct reader *reader, struct channel *sampler,
+	       uint64_t symbol_bytes_max)
+{
+	memset(files, 0, sizeof(*files));
+	files->reader = reader;
+	files->sampler = sampler;
+	files->symbol_bytes_max = symbol_bytes_max;
+	return lru_init(&files->table, FILES_MAX);
+}
+
+static void file_forget_symbols(struct files *files, struct file *file)
+{
+	if (file->symbols)
+		files->symbol_bytes -= file->symbols->bytes;
+	symbols_free(file->symbols);
+	file->symbols = NULL;
+}
+
+/* Back to knowing nothing of what is in it. */
+static void file_forget_content(struct files *files, struct file *file)
+{
+	file_forget_symbols(files, file);
+	if (file->slot >= 0)
+		reader_remove(files->reader, file->slot);
+	file->slot = -1;
+	free(file->ids);
+	free(file->segments);
+	file->ids = NULL;
+	file->segments = NULL;
+	file->segments_n = 0;
+	file->examined = file->bad = file->received = file->waited = false;
+	file->wait_until_ns = file->need_ns = file->need_ms = 0;
+	file->mapping_epoch = 0;
+	file->generation = ++files->generations;
+}
+
+static void file_free(struct files *files, struct file *file)
+{
+	file_forget_content(files, file);
+	lru_remove(&files->table, &file->node);
+	free(file->path);
+	free(file);
+}
+
+void files_close(struct files *files)
+{
+	struct file *file;
+
+	while ((file = lru_oldest(&files->table)))
+		file_free(files, file);
+	lru_fini(&files->table);
+}
+
+struct file *files_get(struct files *files, uint32_t file_id)
+{
+	struct file *file = lru_get(&files->table, file_id);
+
+	if (file)
+		return file;
+	if (files->table.count >= FILES_MAX)
+		file_free(files, lru_oldest(&files->table));
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return NULL;
+	file->slot = -1;
+	file->generation = ++files->generations;
+	lru_add(&files->table, &file->node, file_id);
+	return file;
+}
+
+static void file_set_path(struct files *files, struct file *file, const char *path, size_t max)
+{
+	static const char deleted[] = " (deleted)";
+	size_t n = strnlen(path, max);
+
+	if (n > sizeof(deleted) - 1 &&
+	    memcmp(path + n - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) == 0)
+		n -= sizeof(deleted) - 1;
+	if (n == 0 || (file->path && strlen(file->path) == n && !memcmp(file->path, path, n)))
+		return;
+	free(file->path);
+	file->path = strndup(path, n);
+	file->mapping_epoch = 0;
+	file->generation = ++files->generations;
+}
+
+void files_record(struct files *files, const struct record_file *record)
+{
+	struct file *file = files_get(files, record->file_id);
+
+	if (!file)
+		return;
+	/* A new sampler counts its ids from the start again. */
+	if (file->announced && (file->inode != record->inode ||
+				file->dev_major != record->dev_major ||
+				file->dev_minor != record->dev_minor))
+		file_forget_content(files, file);
+	file->announced = true;
+	file->inode = record->inode;
+	file->dev_major = record->dev_major;
+	file->dev_minor = record->dev_minor;
+	/* The broker's path is of the same file, and longer. */
+	if (!file->received || !file->path)
+		file_set_path(files, file, record->path, sizeof(record->path));
+	files->arrivals++;
+}
+
+/* Give up the open file that was not used for longest. */
+static void files_close_oldest(struct files *files)
+{
+	struct file *file = lru_oldest(&files->table);
+
+	while (file && file->slot < 0)
+		file = lru_newer(&files->table, &file->node);
+	if (!file)
+		return;
+	reader_remove(files->reader, file->slot);
+	file->slot = -1;
+}
+
+static void file_take_fd(struct files *files, struct file *file, int fd)
+{
+	if (fd < 0)
+		return;
+	if (file->slot >= 0)
+		reader_remove(files->reader, file->slot);
+	file->slot = -1;
+	while (files->reader->files >= READER_FILES_MAX)
+		files_close_oldest(files);
+	file->slot = reader_add(files->reader, fd);
+	file->need_ms = 0;
+}
+
+void files_message(struct files *files, const struct message_file *message, int fd)
+{
+	struct file *file = files_get(files, message->file_id);
+
+	files->arrivals++;
+	if (!file) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	if (message->error || fd < 0) {
+		file->waited = true; /* it was refused, so waiting for it makes no sense */
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	if (file->received && memcmp(&file->key, &message->key, sizeof(file->key)))
+		file_forget_content(files, file);
+	if (!file->received)
+		file->generation = ++files->generations;
+	file->received = true;
+	file->key = message->key;
+	file_set_path(files, file, message->path, sizeof(message->path));
+	file_take_fd(files, file, fd);
+}
+
+void files_need(struct files *files, struct file *file, uint64_t now_ns)
+{
+	struct message_need_file need = {.file_id = file->node.key};
+
+	if (file->slot >= 0 || file->bad || file->symbols || now_ns < file->need_ns)
+		return;
+	/* The sampler has asked for it when it gave the id. */
+	if (file->announced && !file->received && file->need_ms == 0) {
+		file->need_ms = NEED_FIRST_MS;
+		file->need_ns = now_ns + NEED_FIRST_MS * NS_PER_MS;
+		return;
+	}
+	if (now_ns - files->need_window_ns >= 1000 * NS_PER_MS) {
+		files->need_window_ns = now_ns;
+		files->need_sent = 0;
+	}
+	if (files->need_sent >= NEED_PER_SECOND ||
+	    channel_send(files->sampler, MESSAGE_NEED_FILE, &need, NULL, 0))
+		return;
+	files->need_sent++;
+	file->need_ms = file->need_ms == 0		      ? NEED_FIRST_MS
+			: file->need_ms * 2 > NEED_LAST_MS ? NEED_LAST_MS
+							      : file->need_ms * 2;
+	file->need_ns = now_ns + file->need_ms * NS_PER_MS;
+}
+
+static void files_make_room(struct files *files, const struct file *keep)
+{
+	struct file *file = lru_oldest(&files->table);
+
+	while (files->symbol_bytes > files->symbol_bytes_max && file) {
+		struct file *next = lru_newer(&files->table, &file->node);
+
+		if (file->symbols && file != keep) {
+			file_forget_symbols(files, file);
+			files->evictions++;
+		}
+		file = next;
+	}
+}
+
+static void file_keep_segments(struct file *file, const struct elffile *elf)
+{
+	file->segments = malloc(sizeof(elf->segments[0]) * (elf->segments_n + 1));
+	if (!file->segments)
+		return;
+	memcpy(file->segments, elf->segments, sizeof(elf->segments[0]) * elf->segments_n);
+	file->segments_n = elf->segments_n;
+}
+
+/* Look into the file: once for what it is, and for its names whenever the index is gone. */
+static void file_examine(struct files *files, struct file *file)
+{
+	struct elffile elf;
+	int err = elffile_open(&elf, files->reader, file->slot, file->key.size_bytes);
+
+	if (!file->examined) {
+		file->examined = true;
+		file->ids = calloc(1, sizeof(*file->ids));
+		if (file->ids)
+			elffile_htlhash(files->reader, file->slot, file->key.size_bytes,
+					file->ids->htlhash);
+		if (err == 0) {
+			file_keep_segments(file, &elf);
+			if (file->ids)
+				elffile_build_ids(&elf, file->ids);
+		}
+		file->mapping_epoch = 0;
+	}
+	if (err == 0) {
+		file->symbols = symbols_build(&elf, files->symbol_bytes_max / 2);
+		if (!file->symbols && errno != ENOENT)
+			err = -errno;
+		elffile_close(&elf);
+	}
+	if (file->symbols) {
+		files->symbol_bytes += file->symbols->bytes;
+		files->indexed++;
+		files_make_room(files, file);
+		return;
+	}
+	/* Not an ELF file or without names is no fault of the file's. */
+	file->bad = true;
+	if (err && err != -ENOEXEC)
+		files->bad++;
+}
+
+void files_find(struct files *files, struct file *file, uint64_t offset, struct files_found *found)
+{
+	const struct elffile_segment *segment;
+
+	if (!file->symbols && !file->bad && file->slot >= 0)
+		file_examine(files, file);
+	found->name = NULL;
+	found->address = offset;
+	found->segment = file->segments_n;
+	segment = elffile_find_segment(file->segments, file->segments_n, offset);
+	if (!segment)
+		return;
+	found->segment = (uint32_t)(segment - file->segments);
+	found->address = segment->vaddr + (offset - segment->offset);
+	if (file->symbols)
+		found->name = symbols_find(file->symbols, found->address);
+}
+
+const char *file_module(const struct file *file)
+{
+	const char *slash = file->path ? strrchr(file->path, '/') : NULL;
+
+	if (!file->path)
+		return "?";
+	return slash && slash[1] ? slash + 1 : file->path;
+}

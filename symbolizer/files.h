@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files that frames point into: file id -> path, identities, segments, symbol index. Indexes,
+ * open files and entries are bounded; the one not used for longest goes first. A file that is needed
+ * and not here is asked for (NEED_FILE), less and less often when it does not come.
+ */
+#ifndef SCONCE_SYMBOLIZER_FILES_H
+#define SCONCE_SYMBOLIZER_FILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/channel.h"
+#include "symbolizer/elffile.h"
+#include "symbolizer/lru.h"
+#include "symbolizer/reader.h"
+#include "symbolizer/symbols.h"
+
+#define FILES_MAX 16384
+#define FILES_WAIT_NS 200000000ull
+
+struct file {
+	struct lru_node node; /* key = file id; first */
+	uint64_t generation;  /* changes with everything that changes what its frames are called */
+	struct file_key key;
+	bool announced, received; /* RECORD_FILE came; FILE came */
+	bool examined;		  /* segments and identities were looked at */
+	bool bad;		  /* no ELF file, or no names in it: not to be tried again */
+	bool waited;		  /* a sample has waited for it as long as it may */
+	uint64_t wait_until_ns;	  /* 0 = no sample has waited yet */
+	uint64_t need_ns;	  /* when it may be asked for again */
+	uint32_t need_ms;	  /* back-off */
+	uint32_t dev_major, dev_minor;
+	uint64_t inode;
+	int slot; /* in the reader; -1 = not open */
+	char *path;
+	struct elffile_ids *ids;
+	struct elffile_segment *segments;
+	uint32_t segments_n;
+	struct symbols *symbols;
+	uint32_t mapping[ELFFILE_SEGMENTS_MAX + 1]; /* definition ids of mapping_epoch */
+	uint32_t mapping_epoch;
+};
+
+struct files {
+	struct lru table;
+	struct reader *reader;
+	struct channel *sampler;
+	uint64_t generations, arrivals;
+	uint64_t symbol_bytes, symbol_bytes_max;
+	uint64_t indexed, bad, evictions; /* counters, added up by the worker */
+	uint64_t need_window_ns;
+	uint32_t need_sent;
+};
+
+struct files_found {
+	const char *name;      /* mangled; NULL = no symbol; valid until the next call */
+	uint64_t address;      /* of the ELF file; the file offset where that is not known */
+	uint32_t segment;      /* index in segments; segments_n = in none */
+};
+
+/* Borrows reader and channel. */
+int files_open(struct files *files, struct reader *reader, struct channel *sampler,
+	       uint64_t symbol_bytes_max);
+void files_close(struct files *files);
+
+void files_record(struct files *files, const struct record_file *record);
+/* Takes the fd; -1 when the broker had none. */
+void files_message(struct files *files, const struct message_file *message, int fd);
+
+/* The entry of this id, made when there is none. NULL when memory is out. */
+struct file *files_get(struct files *files, uint32_t file_id);
+/* Ask the sampler for the file, if it is not here and it is time. */
+void files_need(struct files *files, struct file *file, uint64_t now_ns);
+/* What is at this offset of the file. */
+void files_find(struct files *files, struct file *file, uint64_t offset,
+		struct files_found *found);
+/* The last component of its path. */
+const char *file_module(const struct file *file);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/symbolize.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/demangle.h"
+
+#define CACHE_SLOTS 65536 /* a power of two */
+#define NAME_BYTES 1024	  /* longer names of C++ are left mangled */
+
+struct symbolize_cached {
+	uint64_t addr;
+	uint64_t generation; /* of the file, or of the kernel's symbols with the top bit set */
+	uint32_t file_id, epoch;
+	uint32_t location; /* 0 = free */
+	uint32_t outcome;
+};
+
+#define KERNEL_GENERATION (1ull << 63)
+
+int symbolize_open(struct symbolize *s, struct define *define, struct files *files,
+		   struct kallsyms *kallsyms)
+{
+	memset(s, 0, sizeof(*s));
+	s->define = define;
+	s->files = files;
+	s->kallsyms = kallsyms;
+	s->cache = calloc(CACHE_SLOTS, sizeof(*s->cache));
+	return s->cache ? 0 : -ENOMEM;
+}
+
+void symbolize_close(struct symbolize *s)
+{
+	free(s->cache);
+	s->cache = NULL;
+}
+
+void symbolize_forget_kernel(struct symbolize *s)
+{
+	s->kernel_generation++;
+}
+
+/* --- Definitions. 0 from any of them goes through to the caller: the log is full. --- */
+
+static uint32_t symbolize_text(struct symbolize *s, const char *text)
+{
+	return define_string(s->define, text, strlen(text));
+}
+
+static uint32_t symbolize_function(struct symbolize *s, const char *name)
+{
+	char readable[NAME_BYTES];
+	uint32_t system_name = symbolize_text(s, name), shown = system_name;
+
+	if (demangle(name, readable, sizeof(readable)))
+		shown = symbolize_text(s, readable);
+	return system_name && shown ? define_function(s->define, shown, system_name) : 0;
+}
+
+static uint32_t symbolize_location(struct symbolize *s, uint32_t mapping, uint64_t address,
+				   enum symbol_frame_type type, const char *name)
+{
+	struct symbol_location location = {
+		.mapping = mapping, .frame_type = (uint8_t)type, .address = address};
+	uint32_t function = symbolize_function(s, name);
+
+	return function ? define_location(s->define, &location, function) : 0;
+}
+
+/* A mapping that is no file. */
+static uint32_t symbolize_plain_mapping(struct symbolize *s, const char *name)
+{
+	struct symbol_mapping mapping = {.file = symbolize_text(s, name)};
+
+	return mapping.file ? define_mapping(s->define, &mapping) : 0;
+}
+
+static int symbolize_id(struct symbolize *s, const char *text, uint32_t *string)
+{
+	*string = text[0] ? symbolize_text(s, text) : 0;
+	return text[0] && !*string ? -ENOSPC : 0;
+}
+
+/*
+ * One mapping per executable segment: start and limit are the addresses at which the file itself
+ * asks to be loaded, and a location's address counts among them, so that it is what addr2line wants
+ * and the same in every process. Where the segments are not known: 0, 0, and addresses are offsets
+ * in the file.
+ */
+static uint32_t symbolize_file_mapping(struct symbolize *s, struct file *file, uint32_t segment)
+{
+	struct symbol_mapping mapping = {0};
+	uint32_t *known = &file->mapping[segment];
+
+	if (file->mapping_epoch != s->define->epoch) {
+		memset(file->mapping, 0, sizeof(file->mapping));
+		file->mapping_epoch = s->define->epoch;
+	}
+	if (*known)
+		return *known;
+	mapping.file = symbolize_text(s, file->path ? file->path : "?");
+	if (!mapping.file)
+		return 0;
+	if (file->ids && (symbolize_id(s, file->ids->gnu, &mapping.gnu_build_id) ||
+			  symbolize_id(s, file->ids->go, &mapping.go_build_id) ||
+			  symbolize_id(s, file->ids->htlhash, &mapping.htlhash)))
+		return 0;
+	if (segment < file->segments_n) {
+		mapping.start = file->segments[segment].vaddr;
+		mapping.limit = mapping.start + file->segments[segment].bytes;
+		mapping.offset = file->segments[segment].offset;
+	}
+	*known = define_mapping(s->define, &mapping);
+	return *known;
+}
+
+/* --- Frames. --- */
+
+static uint32_t symbolize_native(struct symbolize *s, struct file *file, uint64_t offset,
+				 enum symbolize_outcome *outcome)
+{
+	struct files_found found;
+	char unnamed[RECORD_PATH_BYTES + 32];
+	uint32_t mapping;
+
+	files_find(s->files, file, offset, &found);
+	mapping = symbolize_file_mapping(s, file, found.segment);
+	if (!mapping)
+		return 0;
+	*outcome = found.name ? FRAME_NAMED : FRAME_UNNAMED;
+	if (!found.name)
+		snprintf(unnamed, sizeof(unnamed), "[%.255s+0x%llx]", file_module(file),
+			 (unsigned long long)found.address);
+	return symbolize_location(s, mapping, found.address, SYMBOL_FRAME_NATIVE,
+				  found.name ? found.name : unnamed);
+}
+
+static uint32_t symbolize_kernel(struct symbolize *s, uint64_t addr,
+				 enum symbolize_outcome *outcome)
+{
+	struct kallsyms_found found = {"[kernel]", "", 0};
+	char module[128] = "[kernel]";
+	uint32_t mapping;
+
+	*outcome = kallsyms_find(s->kallsyms, addr, &found) ? FRAME_NAMED : FRAME_UNNAMED;
+	if (found.module[0])
+		snprintf(module, sizeof(module), "[%.100s]", found.module);
+	mapping = symbolize_plain_mapping(s, module);
+	if (!mapping)
+		return 0;
+	return symbolize_location(s, mapping, found.offset, SYMBOL_FRAME_KERNEL, found.name);
+}
+
+static struct symbolize_cached *symbolize_slot(struct symbolize *s, uint32_t file_id, uint64_t addr)
+{
+	uint64_t hash = (addr ^ (uint64_t)file_id << 40) * 0x9e3779b97f4a7c15ull;
+
+	return &s->cache[hash >> 32 & (CACHE_SLOTS - 1)];
+}
+
+static int symbolize_push(struct symbolize *s, uint32_t location, enum symbolize_outcome outcome)
+{
+	if (!location)
+		return -ENOSPC;
+	s->locations[s->locations_n++] = location;
+	s->outcomes[outcome]++;
+	return 0;
+}
+
+/* file NULL: a frame of the kernel. */
+static int symbolize_cached(struct symbolize *s, struct file *file, uint64_t addr)
+{
+	uint32_t file_id = file ? file->node.key : 0;
+	uint64_t generation = file ? file->generation : KERNEL_GENERATION | s->kernel_generation;
+	struct symbolize_cached *slot = symbolize_slot(s, file_id, addr);
+	enum symbolize_outcome outcome;
+	uint32_t location;
+
+	if (slot->location && slot->addr == addr && slot->file_id == file_id &&
+	    slot->generation == generation && slot->epoch == s->define->epoch)
+		return symbolize_push(s, slot->location, (enum symbolize_outcome)slot->outcome);
+	location = file ? symbolize_native(s, file, addr, &outcome)
+			: symbolize_kernel(s, addr, &outcome);
+	if (location)
+		*slot = (struct symbolize_cached){addr, generation, file_id, s->define->epoch,
+						  location, outcome};
+	return symbolize_push(s, location, outcome);
+}
+
+/* Code that is in no file. One location for all: an absolute address tells nobody anything. */
+static int symbolize_unmapped(struct symbolize *s, const struct record_range *range, uint64_t addr)
+{
+	uint32_t mapping;
+
+	if (!range || !(range->flags & RANGE_VDSO))
+		return symbolize_push(
+			s, symbolize_location(s, 0, 0, SYMBOL_FRAME_NATIVE, "[unknown]"),
+			FRAME_UNKNOWN);
+	mapping = symbolize_plain_mapping(s, "[vdso]");
+	return symbolize_push(s,
+			      mapping ? symbolize_location(s, mapping, addr - range->start,
+							   SYMBOL_FRAME_NATIVE, "[vdso]")
+				      : 0,
+			      FRAME_UNNAMED);
+}
+
+void symbolize_begin(struct symbolize *s)
+{
+	s->locations_n = 0;
+	memset(s->outcomes, 0, sizeof(s->outcomes));
+}
+
+int symbolize_frame(struct symbolize *s, const struct process *process, const struct frame *frame)
+{
+	/* A return address may be the first byte of the next function. */
+	uint64_t addr = frame->addr - ((frame->flags & FRAME_RETURN) && frame->addr ? 1 : 0);
+	const struct record_range *range = NULL;
+	uint32_t file_id = frame->file_id;
+	struct file *file;
+
+	if (frame->kind == FRAME_COOKIE || s->locations_n == SYMBOL_STACK_FRAMES_MAX)
+		return 0;
+	if (frame->kind == FRAME_KERNEL)
+		return symbolize_cached(s, NULL, addr);
+	if (frame->kind != FRAME_NATIVE) {
+		/* The ranges that we know may be newer than those that BPF had. */
+		range = process ? process_find_range(process, addr) : NULL;
+		file_id = range ? range->file_id : 0;
+		if (file_id)
+			addr = addr - range->start + range->offset;
+	}
+	file = file_id ? files_get(s->files, file_id) : NULL;
+	if (!file)
+		return symbolize_unmapped(s, range, addr);
+	return symbolize_cached(s, file, addr);
+}
+
+uint32_t symbolize_end(struct symbolize *s)
+{
+	return define_stack(s->define, s->locations, s->locations_n);
+}
+
+/* The program: what the broker said, else the lowest file that it has mapped. */
+static const char *symbolize_executable(struct symbolize *s, const struct process *process)
+{
+	if (process->info_known)
+		return process->executable ? process->executable : "";
+	for (uint32_t i = 0; i < process->ranges_n; i++) {
+		struct file *file = process->ranges[i].file_id
+					    ? lru_get(&s->files->table, process->ranges[i].file_id)
+					    : NULL;
+
+		if (file)
+			return file->path ? file->path : "";
+	}
+	return process->executable ? process->executable : "";
+}
+
+uint32_t symbolize_process(struct symbolize *s, struct process *process)
+{
+	static const struct cgroup none;
+	const struct cgroup *cgroup = process->cgroup ? process->cgroup : &none;
+	struct symbol_process record = {.pid = process->node.key,
+					.start_ns = process->start_lo_ns};
+	char comm[RECORD_COMM_BYTES + 1] = {0};
+
+	if (process->id && process->id_epoch == s->define->epoch)
+		return process->id;
+	memcpy(comm, process->comm, RECORD_COMM_BYTES);
+	if (symbolize_id(s, symbolize_executable(s, process), &record.executable) ||
+	    symbolize_id(s, cgroup->path, &record.cgroup) ||
+	    symbolize_id(s, cgroup->container_id, &record.container_id) ||
+	    symbolize_id(s, cgroup->unit, &record.unit) || symbolize_id(s, comm, &record.comm))
+		return 0;
+	process->id = define_process(s->define, &record);
+	process->id_epoch = s->define->epoch;
+	return process->id;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames -> locations, processes -> process definitions. What a frame is called is worked out once
+ * per epoch and kept in a cache of fixed size, so that a hot frame costs one look.
+ *
+ * A frame is never left out: without a symbol it is [module+0xaddress], without a mapping [unknown],
+ * in the kernel [kernel].
+ */
+#ifndef SCONCE_SYMBOLIZER_SYMBOLIZE_H
+#define SCONCE_SYMBOLIZER_SYMBOLIZE_H
+
+#include <stdint.h>
+
+#include "symbolizer/define.h"
+#include "symbolizer/files.h"
+#include "symbolizer/kallsyms.h"
+#include "symbolizer/process.h"
+
+enum symbolize_outcome { FRAME_NAMED, FRAME_UNNAMED, FRAME_UNKNOWN, FRAME_OUTCOMES };
+
+struct symbolize {
+	struct define *define;
+	struct files *files;
+	struct kallsyms *kallsyms;
+	struct symbolize_cached *cache;
+	uint32_t kernel_generation;
+	uint32_t locations[SYMBOL_STACK_FRAMES_MAX];
+	uint32_t locations_n;
+	uint64_t outcomes[FRAME_OUTCOMES]; /* of the present stack */
+};
+
+int symbolize_open(struct symbolize *s, struct define *define, struct files *files,
+		   struct kallsyms *kallsyms);
+void symbolize_close(struct symbolize *s);
+
+/* Modules came or went: kernel frames may be called otherwise now. */
+void symbolize_forget_kernel(struct symbolize *s);
+
+void symbolize_begin(struct symbolize *s);
+/* Append a frame to the stack, leaf first. 0, or -ENOSPC when the definition log is full. */
+int symbolize_frame(struct symbolize *s, const struct process *process,
+		    const struct frame *frame);
+/* The stack's id, or 0 when the log is full. */
+uint32_t symbolize_end(struct symbolize *s);
+
+/* The process's id in this epoch, or 0 when the log is full. */
+uint32_t symbolize_process(struct symbolize *s, struct process *process);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolizer/walk.h"
+
+#include <string.h>
+
+#include "bpf/unwind.bpf.h"
+
+struct walk {
+	struct unwind unwind; /* first: the seam is handed a pointer to it */
+	const struct record_range *ranges;
+	uint32_t ranges_n;
+	uint64_t stack_start;
+	const char *stack;
+	size_t stack_bytes;
+	struct frame *frames;
+};
+
+UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 words[2])
+{
+	const struct walk *walk = (const struct walk *)w;
+	uint64_t offset = from - walk->stack_start;
+
+	if (from < walk->stack_start || offset > walk->stack_bytes ||
+	    walk->stack_bytes - offset < 16)
+		return STOP_STACK_END;
+	memcpy(words, walk->stack + offset, 16);
+	return UNWIND_GO;
+}
+
+UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __u64 index)
+{
+	const struct walk *walk = (const struct walk *)w;
+
+	return index < walk->ranges_n ? &walk->ranges[index] : NULL;
+}
+
+UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot)
+{
+	struct walk *walk = (struct walk *)w;
+
+	return slot < RECORD_USER_FRAMES_MAX ? &walk->frames[slot] : NULL;
+}
+
+uint32_t walk_stack(const struct record_range *ranges, uint32_t ranges_n,
+		    const struct record_regs *regs, const void *stack, size_t stack_bytes,
+		    struct frame *frames, enum record_stop *stop)
+{
+	struct walk walk = {
+		.ranges = ranges,
+		.ranges_n = ranges_n,
+		.stack_start = regs->sp,
+		.stack = stack,
+		.stack_bytes = stack_bytes,
+		.frames = frames,
+	};
+
+	unwind_start(&walk.unwind, regs, 0, ranges_n);
+	unwind_walk(&walk.unwind);
+	*stop = (enum record_stop)walk.unwind.stop;
+	return walk.unwind.slots;
+}

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "symbolizer/worker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbolizer/walk.h"
+
+#define BATCH_SAMPLES 256
+#define MESSAGES_PER_TURN 256
+#define SLEEP_MS 100
+#define WAIT_STEP_MS 5
+#define PROCESS_WAIT_NS 100000000ull
+/* Waiting may take this share of all time, and so much at once. */
+#define WAIT_SHARE 4
+#define WAIT_BUDGET_NS 1000000000ull
+
+static const enum counter stop_counters[STOP_COUNT] = {
+	[STOP_COMPLETE] = C_stop_complete,
+	[STOP_NO_USER] = C_stop_no_user,
+	[STOP_COMPAT32] = C_stop_compat32,
+	[STOP_DEFERRED] = C_stop_deferred,
+	[STOP_NO_MAPPING] = C_stop_no_mapping,
+	[STOP_NO_ROW] = C_stop_no_row,
+	[STOP_BAD_ROW] = C_stop_bad_row,
+	[STOP_FRAME_POINTER] = C_stop_frame_pointer,
+	[STOP_READ_FAULT] = C_stop_read_fault,
+	[STOP_DEPTH] = C_stop_depth,
+	[STOP_STACK_END] = C_stop_stack_end,
+};
+
+/* A sample's parts, checked against its length. */
+struct sample_view {
+	const struct record_sample *record;
+	const struct frame *user;
+	struct record_regs regs;
+	const char *stack;
+	bool deferred;
+};
+
+static struct ledger_writer *worker_ledger(struct worker *w)
+{
+	return &w->child->ledger;
+}
+
+/* --- Opening. --- */
+
+/* Repeat what may have been left undone between the last commit and the end of the instance before
+ * us: the committed positions hold. */
+static void worker_resume(struct worker *w)
+{
+	struct ledger_entry *now = &worker_ledger(w)->now;
+	struct ledger *shared = worker_ledger(w)->shared;
+
+	w->samples.cursor = w->samples_done = now->position[WORKER_SAMPLES_TAIL];
+	w->process_queue.cursor = now->position[WORKER_PROCESS_TAIL];
+	w->output.cursor = now->position[WORKER_OUTPUT_HEAD];
+	queue_publish(&w->output, w->output.cursor);
+	queue_release(&w->samples, w->samples.cursor);
+	queue_release(&w->process_queue, w->process_queue.cursor);
+	w->suspect = atomic_load_explicit(&shared->attempt_position, memory_order_relaxed);
+	w->suspect_attempts = atomic_load_explicit(&shared->attempts, memory_order_relaxed);
+	/* Begun but not committed: no sample of that epoch has left. */
+	if (now->position[WORKER_EPOCH] != w->define.epoch) {
+		now->position[WORKER_EPOCH] = w->define.epoch;
+		now->position[WORKER_EPOCH_BEGAN] = w->output.cursor;
+		ledger_add(worker_ledger(w), C_epochs, 1);
+	}
+}
+
+static int worker_open_queues(struct worker *w)
+{
+	int err = queue_open_consumer(&w->samples, FD_SYMBOLIZER_SAMPLES_OWN,
+				      FD_SYMBOLIZER_SAMPLES_OTHER);
+
+	if (err == 0)
+		err = queue_open_consumer(&w->process_queue, FD_SYMBOLIZER_PROCESS_OWN,
+					  FD_SYMBOLIZER_PROCESS_OTHER);
+	if (err == 0)
+		err = queue_open_producer(&w->output, FD_SYMBOLIZER_OUTPUT_OWN,
+					  FD_SYMBOLIZER_OUTPUT_OTHER);
+	return err;
+}
+
+int worker_open(struct worker *w, struct child *child)
+{
+	const struct config *config = child->config;
+	int err;
+
+	memset(w, 0, sizeof(*w));
+	w->child = child;
+	err = worker_open_queues(w);
+	if (err == 0)
+		err = define_open(&w->define, FD_SYMBOLIZER_LOG, FD_SYMBOLIZER_LOG + 1);
+	if (err)
+		return err;
+	channel_init(&w->sampler, FD_SYMBOLIZER_SAMPLER, ROLE_SYMBOLIZER, ROLE_SAMPLER, true);
+	channel_init(&w->broker, FD_SYMBOLIZER_BROKER, ROLE_SYMBOLIZER, ROLE_BROKER, true);
+	reader_open(&w->reader, true);
+	kallsyms_open(&w->kallsyms, FD_SYMBOLIZER_KALLSYMS, FD_SYMBOLIZER_MODULES);
+	err = files_open(&w->files, &w->reader, &w->sampler, config->symbol_bytes);
+	if (err == 0)
+		err = processes_open(&w->processes, config->processes_max, config->ranges_max);
+	if (err == 0)
+		err = symbolize_open(&w->symbolize, &w->define, &w->files, &w->kallsyms);
+	if (err)
+		return err;
+	w->arrivals_at_timeout = UINT64_MAX;
+	w->wait_budget_ns = WAIT_BUDGET_NS;
+	w->wait_counted_ns = child_now_ns();
+	worker_resume(w);
+	return 0;
+}
+
+void worker_close(struct worker *w)
+{
+	symbolize_close(&w->symbolize);
+	processes_close(&w->processes);
+	files_close(&w->files);
+	kallsyms_close(&w->kallsyms);
+	reader_close(&w->reader);
+	define_close(&w->define);
+	queue_close(&w->output);
+	queue_close(&w->process_queue);
+	queue_close(&w->samples);
+}
+
+void worker_introduce(struct worker *w)
+{
+	struct message_need_file all = {.file_id = 0};
+
+	channel_send(&w->sampler, MESSAGE_NEED_FILE, &all, NULL, 0);
+}
+
+/* --- Committing. --- */
+
+static void worker_count(struct worker *w, enum counter counter)
+{
+	ledger_add(worker_ledger(w), counter, 1);
+}
+
+/* Move what a module has counted into the ledger. */
+static void worker_collect(struct worker *w, enum counter counter, uint64_t *counted)
+{
+	ledger_add(worker_ledger(w), counter, *counted);
+	*counted = 0;
+}
+
+static void worker_commit(struct worker *w)
+{
+	struct ledger_writer *ledger = worker_ledger(w);
+
+	ledger->now.position[WORKER_SAMPLES_TAIL] = w->samples_done;
+	ledger->now.position[WORKER_PROCESS_TAIL] = w->process_queue.cursor;
+	ledger->now.position[WORKER_OUTPUT_HEAD] = w->output.cursor;
+	worker_collect(w, C_files_indexed, &w->files.indexed);
+	worker_collect(w, C_files_bad, &w->files.bad);
+	worker_collect(w, C_symbol_evictions, &w->files.evictions);
+	worker_collect(w, C_reads_uring, &w->reader.reads_uring);
+	worker_collect(w, C_reads_pread, &w->reader.reads_pread);
+	ledger_set(ledger, C_files_open, w->reader.files);
+	ledger_set(ledger, C_symbol_bytes, w->files.symbol_bytes);
+	define_publish(&w->define);
+	ledger_commit(ledger);
+	queue_publish(&w->output, w->output.cursor);
+	queue_release(&w->samples, w->samples_done);
+	queue_release(&w->process_queue, w->process_queue.cursor);
+	w->dirty = false;
+}
+
+/* The log is full: go on in the other one, if the exporter is done with what that one held. */
+static bool worker_next_epoch(struct worker *w)
+{
+	struct ledger_entry *now = &worker_ledger(w)->now;
+	uint64_t tail = atomic_load_explicit(&w->output.tail->tail, memory_order_acquire);
+
+	if (tail < now->position[WORKER_EPOCH_BEGAN])
+		return false;
+	worker_commit(w);
+	define_next_epoch(&w->define);
+	now->position[WORKER_EPOCH] = w->define.epoch;
+	now->position[WORKER_EPOCH_BEGAN] = w->output.cursor;
+	worker_count(w, C_epochs);
+	ledger_commit(worker_ledger(w));
+	return true;
+}
+
+/* --- Input other than samples. --- */
+
+static void worker_broken(struct worker *w, int slot, int err)
+{
+	child_report(w->child, slot, -err);
+	w->broken = true;
+}
+
+static void worker_on_broker(struct worker *w, const struct message *message, int *fds,
+			     size_t fds_n)
+{
+	if (message->type == MESSAGE_PROCESS_INFO)
+		processes_info(&w->processes, &message->process_info);
+	if (message->type == MESSAGE_FILE) {
+		files_message(&w->files, &message->file, fds_n ? fds[0] : -1);
+		fds[0] = -1;
+	}
+	for (size_t i = 0; i < fds_n; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static void worker_channels(struct worker *w)
+{
+	struct message message;
+	int fds[MESSAGE_FDS_MAX];
+	size_t fds_n;
+	int err = 0;
+
+	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
+		fds_n = 0;
+		err = channel_recv(&w->broker, &message, fds, &fds_n);
+		if (err)
+			break;
+		worker_on_broker(w, &message, fds, fds_n);
+	}
+	if (err == -EPROTO)
+		worker_broken(w, ROLE_BROKER, err);
+	/* The sampler has nothing to say on its channel. */
+	if (channel_recv(&w->sampler, &message, NULL, NULL) == -EPROTO)
+		worker_broken(w, ROLE_SAMPLER, -EPROTO);
+}
+
+static void worker_process_queue(struct worker *w)
+{
+	union {
+		struct record_header header;
+		struct record_file file;
+		char bytes[512];
+	} record;
+	long len;
+
+	while ((len = queue_next(&w->process_queue, &record, sizeof(record))) > 0) {
+		w->dirty = true;
+		if (record.header.kind == RECORD_FILE && len == sizeof(record.file))
+			files_record(&w->files, &record.file);
+		else
+			processes_record(&w->processes, &record.header);
+	}
+	if (len < 0)
+		worker_broken(w, ROLE_SAMPLER, (int)len);
+}
+
+/* --- One sample. --- */
+
+static bool worker_view(const struct worker *w, struct sample_view *view)
+{
+	const struct record_sample *r = (const void *)w->sample_buf;
+	uint64_t expected, len = r->header.len_bytes;
+	const char *behind;
+
+	if (r->header.kind != RECORD_SAMPLE || len < sizeof(*r) ||
+	    r->kernel_frames > RECORD_KERNEL_FRAMES_MAX || r->user_slots > RECORD_USER_FRAMES_MAX ||
+	    r->stop >= STOP_COUNT || r->cpu >= LEDGER_CPUS ||
+	    r->stack_bytes > RECORD_STACK_BYTES_MAX)
+		return false;
+	expected = sizeof(*r) + (r->kernel_frames + r->user_slots) * sizeof(struct frame);
+	behind = (const char *)w->sample_buf + expected;
+	*view = (struct sample_view){.record = r, .user = r->frames + r->kernel_frames};
+	if (r->header.flags & RECORD_HAS_STACK)
+		expected += sizeof(view->regs) + r->stack_bytes;
+	if (expected > len || len - expected >= 8)
+		return false;
+	if (r->header.flags & RECORD_HAS_STACK) {
+		memcpy(&view->regs, behind, sizeof(view->regs));
+		view->stack = behind + sizeof(view->regs);
+		view->deferred = r->stop == STOP_DEFERRED;
+	}
+	return true;
+}
+
+/*
+ * May this wait go on? It begins with the first call, and after its time it is over for good. No
+ * wait begins while the last one was in vain and nothing has come since: then nobody answers.
+ */
+static bool worker_may_wait(struct worker *w, uint64_t *until_ns, bool *waited, uint64_t for_ns)
+{
+	uint64_t now = child_now_ns(), arrivals = w->processes.arrivals + w->files.arrivals;
+
+	if (*waited || arrivals == w->arrivals_at_timeout || w->wait_budget_ns == 0 ||
+	    queue_used(&w->samples) > w->samples.capacity / 2)
+		return false;
+	if (*until_ns == 0)
+		*until_ns = now + for_ns;
+	if (now < *until_ns)
+		return true;
+	*waited = true;
+	w->arrivals_at_timeout = arrivals;
+	return false;
+}
+
+static bool worker_wait_for_process(struct worker *w, const struct sample_view *view,
+				    struct process *process)
+{
+	bool needs_ranges = view->deferred && !process_ranges_hold(process, view->record->exec_id);
+	bool needs_info = !process->info_known && !process->exited;
+
+	if (view->record->stop == STOP_NO_USER || (process->flags & PROCESS_GONE) ||
+	    (!needs_ranges && !needs_info))
+		return false;
+	return worker_may_wait(w, &process->wait_until_ns, &process->waited, PROCESS_WAIT_NS);
+}
+
+/* Ask for what the frames point into; true when one of the files is worth waiting for. */
+static bool worker_wait_for_files(struct worker *w, const struct frame *frames, uint32_t n)
+{
+	uint32_t last = 0;
+	bool wait = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct file *file;
+
+		if (frames[i].kind != FRAME_NATIVE || frames[i].file_id == 0 ||
+		    frames[i].file_id == last)
+			continue;
+		last = frames[i].file_id;
+		file = files_get(&w->files, last);
+		if (!file || file->slot >= 0 || file->symbols || file->bad)
+			continue;
+		files_need(&w->files, file, child_now_ns());
+		if (!file->received &&
+		    worker_may_wait(w, &file->wait_until_ns, &file->waited, FILES_WAIT_NS))
+			wait = true;
+	}
+	return wait;
+}
+
+/* The user frames of a deferred sample. One that cannot be walked still shows where it stood. */
+static uint32_t worker_walk(struct sample_view *view, const struct process *process,
+			    struct frame *frames, enum record_stop *stop)
+{
+	if (process && process_ranges_hold(process, view->record->exec_id))
+		return walk_stack(process->ranges, process->ranges_n, &view->regs, view->stack,
+				  view->record->stack_bytes, frames, stop);
+	frames[0] = (struct frame){.kind = FRAME_PC, .addr = view->regs.pc};
+	return 1;
+}
+
+static int worker_stack(struct worker *w, const struct sample_view *view,
+			const struct process *process, const struct frame *user, uint32_t user_n,
+			uint32_t *stack)
+{
+	int err = 0;
+
+	symbolize_begin(&w->symbolize);
+	for (uint32_t i = 0; i < view->record->kernel_frames && !err; i++)
+		err = symbolize_frame(&w->symbolize, process, &view->record->frames[i]);
+	for (uint32_t i = 0; i < user_n && !err; i++)
+		err = symbolize_frame(&w->symbolize, process, &user[i]);
+	*stack = err ? 0 : symbolize_end(&w->symbolize);
+	return *stack ? 0 : -ENOSPC;
+}
+
+static int worker_output(struct worker *w, const struct record_sample *r, uint32_t process,
+			 uint32_t stack, enum record_stop stop)
+{
+	struct symbol_sample out = {
+		.header = {.len_bytes = sizeof(out), .kind = SYMBOL_SAMPLE},
+		.epoch = w->define.epoch,
+		.cpu = r->cpu,
+		.seq = r->seq,
+		.time_ns = r->time_ns,
+		.period_ns = r->period_ns,
+		.process = process,
+		.stack = stack,
+		.pid = r->pid,
+		.tid = r->tid,
+		.stop = (uint8_t)stop,
+	};
+
+	memcpy(out.comm, r->comm, sizeof(out.comm));
+	return queue_push(&w->output, &out, sizeof(out));
+}
+
+static void worker_count_sample(struct worker *w, enum record_stop stop, bool walked)
+{
+	static const enum counter outcomes[FRAME_OUTCOMES] = {
+		[FRAME_NAMED] = C_frames_named,
+		[FRAME_UNNAMED] = C_frames_unnamed,
+		[FRAME_UNKNOWN] = C_frames_unknown,
+	};
+
+	worker_count(w, C_symbolizer_symbolized);
+	worker_count(w, stop_counters[stop]);
+	if (walked)
+		worker_count(w, C_walked_outside);
+	for (int i = 0; i < FRAME_OUTCOMES; i++)
+		ledger_add(worker_ledger(w), outcomes[i], w->symbolize.outcomes[i]);
+}
+
+static int worker_define(struct worker *w, const struct sample_view *view,
+			 struct process *process, const struct frame *user, uint32_t user_n,
+			 uint32_t *process_id, uint32_t *stack_id)
+{
+	for (int attempt = 0; attempt < 2; attempt++) {
+		*process_id = symbolize_process(&w->symbolize, process);
+		if (*process_id &&
+		    worker_stack(w, view, process, user, user_n, stack_id) == 0)
+			return 0;
+		if (!worker_next_epoch(w))
+			break;
+	}
+	return -ENOSPC;
+}
+
+/* Do the sample at work. False: it has to wait. */
+static bool worker_sample(struct worker *w)
+{
+	static struct frame walked[RECORD_USER_FRAMES_MAX];
+	struct sample_view view;
+	struct process *process;
+	const struct frame *user;
+	enum record_stop stop;
+	uint32_t user_n, process_id, stack_id;
+	int err;
+
+	if (!worker_view(w, &view)) {
+		worker_count(w, C_lost_symbolizer_bad_record);
+		return true;
+	}
+	process = processes_get(&w->processes, view.record->pid, view.record->start_ns);
+	if (process && worker_wait_for_process(w, &view, process))
+		return false;
+	stop = (enum record_stop)view.record->stop;
+	user = view.deferred ? walked : view.user;
+	user_n = view.deferred ? worker_walk(&view, process, walked, &stop)
+			       : view.record->user_slots;
+	if (worker_wait_for_files(w, user, user_n))
+		return false;
+	if (!process) {
+		worker_count(w, C_lost_symbolizer_log_full); /* no memory to say whose it is */
+		return true;
+	}
+	process_name(process, view.record->comm, view.record->pid == view.record->tid);
+	if (worker_define(w, &view, process, user, user_n, &process_id, &stack_id)) {
+		worker_count(w, C_lost_symbolizer_log_full);
+		return true;
+	}
+	err = worker_output(w, view.record, process_id, stack_id, stop);
+	if (err == -EPROTO)
+		worker_broken(w, ROLE_EXPORTER, err);
+	if (err)
+		worker_count(w, C_lost_symbolizer_queue_full);
+	else
+		worker_count_sample(w, stop, view.deferred && stop != STOP_DEFERRED);
+	worker_ledger(w)->now.last_seq[view.record->cpu] = view.record->seq;
+	return true;
+}
+
+/* --- The batch. --- */
+
+/*
+ * Write down that this sample is begun. One that was begun before in vain is counted further. False
+ * when it was begun too often: something in it, or in the files that it points into, ends us.
+ */
+static bool worker_begin(struct worker *w)
+{
+	struct ledger *shared = worker_ledger(w)->shared;
+	uint64_t attempts = 1;
+
+	if (w->begun)
+		return true;
+	if (w->suspect_attempts > 0 && w->suspect == w->samples_done)
+		attempts += w->suspect_attempts;
+	if (attempts > WORKER_ATTEMPTS_MAX)
+		return false;
+	atomic_store_explicit(&shared->attempts, 0, memory_order_relaxed);
+	atomic_store_explicit(&shared->attempt_position, w->samples_done, memory_order_release);
+	atomic_store_explicit(&shared->attempts, attempts, memory_order_release);
+	w->begun = true;
+	return true;
+}
+
+/* Nothing is at work: a kill now is no sample's fault. */
+static void worker_rest(struct worker *w)
+{
+	atomic_store_explicit(&worker_ledger(w)->shared->attempts, 0, memory_order_relaxed);
+	w->begun = false;
+}
+
+static void worker_done(struct worker *w)
+{
+	worker_count(w, C_symbolizer_samples);
+	w->samples_done = w->samples.cursor;
+	w->holding = w->begun = false;
+	w->dirty = true;
+	/* Up to the suspect every sample is committed alone, so that the next instance starts at it. */
+	if (w->suspect_attempts > 0) {
+		if (w->samples_done > w->suspect)
+			w->suspect_attempts = 0;
+		worker_commit(w);
+	}
+}
+
+/* Take the next sample to work. False when there is none. */
+static bool worker_take(struct worker *w)
+{
+	long len;
+
+	if (w->holding)
+		return true;
+	len = queue_next(&w->samples, w->sample_buf, sizeof(w->sample_buf));
+	if (len < 0)
+		worker_broken(w, ROLE_SAMPLER, (int)len);
+	/* A record shorter than a sample leaves the rest of the buffer as it was: view checks. */
+	w->holding = len > 0;
+	return w->holding;
+}
+
+static uint32_t worker_batch(struct worker *w)
+{
+	uint32_t done = 0;
+
+	w->waiting = false;
+	while (done < BATCH_SAMPLES && !w->broken && worker_take(w)) {
+		/* What the sampler said before it passed this sample on. */
+		worker_process_queue(w);
+		if (!worker_begin(w)) {
+			worker_count(w, C_lost_symbolizer_poison);
+		} else if (!worker_sample(w)) {
+			w->waiting = true;
+			break;
+		}
+		worker_done(w);
+		done++;
+	}
+	return done;
+}
+
+/* Share out the time that may be waited. */
+static void worker_budget(struct worker *w)
+{
+	uint64_t now = child_now_ns();
+
+	w->wait_budget_ns += (now - w->wait_counted_ns) / WAIT_SHARE;
+	if (w->wait_budget_ns > WAIT_BUDGET_NS)
+		w->wait_budget_ns = WAIT_BUDGET_NS;
+	w->wait_counted_ns = now;
+}
+
+static void worker_wait_step(struct worker *w)
+{
+	struct pollfd fd = {.fd = w->broker.fd, .events = POLLIN};
+	uint64_t before = child_now_ns(), spent;
+
+	poll(&fd, 1, WAIT_STEP_MS);
+	spent = child_now_ns() - before;
+	w->wait_budget_ns -= spent < w->wait_budget_ns ? spent : w->wait_budget_ns;
+}
+
+bool worker_turn(struct worker *w)
+{
+	uint32_t done;
+	bool empty;
+
+	worker_budget(w);
+	worker_channels(w);
+	worker_process_queue(w);
+	done = worker_batch(w);
+	worker_rest(w);
+	if (kallsyms_refresh(&w->kallsyms, child_now_ns()))
+		symbolize_forget_kernel(&w->symbolize);
+	if (w->dirty)
+		worker_commit(w);
+	if (w->broken)
+		return false;
+	empty = !w->holding && done < BATCH_SAMPLES;
+	if (w->child->draining && empty && queue_used(&w->samples) == 0 &&
+	    queue_used(&w->process_queue) == 0)
+		child_drained(w->child);
+	if (w->waiting)
+		worker_wait_step(w);
+	else if (empty)
+		queue_wait(&w->samples, SLEEP_MS);
+	return true;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker's loop: process records and samples in, definitions and symbolized samples out, and the
+ * books of it (shm/ledger.h). One turn is one batch.
+ *
+ * A sample may wait at the head of its queue, for a process that was asked for or a file on its way;
+ * how long is bounded per process, per file and over all. The clock of all waiting is the sample
+ * queue's: nothing else is slept on for more than a few milliseconds.
+ */
+#ifndef SCONCE_SYMBOLIZER_WORKER_H
+#define SCONCE_SYMBOLIZER_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "shm/queue.h"
+#include "supervisor/child.h"
+#include "symbolizer/define.h"
+#include "symbolizer/files.h"
+#include "symbolizer/kallsyms.h"
+#include "symbolizer/process.h"
+#include "symbolizer/reader.h"
+#include "symbolizer/symbolize.h"
+
+/* Positions in the ledger. */
+enum worker_position {
+	WORKER_SAMPLES_TAIL,
+	WORKER_PROCESS_TAIL,
+	WORKER_OUTPUT_HEAD,
+	WORKER_EPOCH,	    /* of the definition log, and ... */
+	WORKER_EPOCH_BEGAN, /* ... where in the output queue its samples begin */
+};
+
+/* Written as a sample is begun so often, it is given up. */
+#define WORKER_ATTEMPTS_MAX 3
+
+struct worker {
+	struct child *child;
+	struct queue samples, process_queue, output;
+	struct channel sampler, broker;
+	struct define define;
+	struct reader reader;
+	struct files files;
+	struct processes processes;
+	struct kallsyms kallsyms;
+	struct symbolize symbolize;
+
+	uint64_t sample_buf[RECORD_BYTES_MAX / 8]; /* the sample at work */
+	bool holding;	       /* sample_buf holds one that is not done */
+	bool begun;	       /* ... and its attempt is written down */
+	uint64_t samples_done; /* position behind the last sample that is done */
+	bool dirty;	       /* there is something to commit */
+	bool waiting;	       /* the sample at work waits for something */
+	bool broken;	       /* a peer lies: leave */
+
+	/* A sample that ended us before, as an earlier instance left it in the ledger. */
+	uint64_t suspect, suspect_attempts;
+
+	uint64_t wait_budget_ns, wait_counted_ns;
+	uint64_t arrivals_at_timeout; /* what had arrived when a wait was in vain */
+};
+
+/* Open everything at the fds of proto/fds.h and go on where the ledger says. 0 or -errno. */
+int worker_open(struct worker *worker, struct child *child);
+void worker_close(struct worker *worker);
+
+/* Tell the sampler that this worker knows nothing. */
+void worker_introduce(struct worker *worker);
+
+/* One batch, then sleep until there is more, at most 100 ms. False: leave. */
+bool worker_turn(struct worker *worker);
+
+#endif
