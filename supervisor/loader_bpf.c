@@ -53,7 +53,7 @@ __attribute__((format(printf, 2, 0))) static int loader_on_print(enum libbpf_pri
 								  const char *format, va_list args)
 {
 	static char text[65536];
-	size_t n;
+	const char *start;
 
 	if (level != LIBBPF_WARN)
 		return 0;
@@ -65,8 +65,8 @@ __attribute__((format(printf, 2, 0))) static int loader_on_print(enum libbpf_pri
 	/* What it says on the way out repeats what it said before. */
 	if (strstr(text, "failed to load object") || strstr(text, "failed to load BPF skeleton"))
 		return 0;
-	n = strcspn(text, "\n");
-	loader_keep(last_warning, sizeof(last_warning), text, text + n);
+	start = strncmp(text, "libbpf: ", 8) ? text : text + 8;
+	loader_keep(last_warning, sizeof(last_warning), start, start + strcspn(start, "\n"));
 	return 0;
 }
 
@@ -92,8 +92,9 @@ static int loader_explain(struct loader_bpf *bpf, int err)
 				   "CAP_PERFMON, and without kernel lockdown");
 	if (err == -ENOMEM)
 		return loader_fail(bpf, err, "no memory for the BPF maps: %s", last_warning);
-	return loader_fail(bpf, err, "cannot load BPF (Linux 5.17 or newer is needed): %s: %s",
-			   strerror(-err), last_warning);
+	return loader_fail(bpf, err, "cannot load BPF%s: %s: %s",
+			   err == -EINVAL ? " (Linux 5.17 or newer is needed)" : "", strerror(-err),
+			   last_warning);
 }
 
 static int loader_check(struct loader_bpf *bpf, const struct config *config)
