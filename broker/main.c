@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sconce-broker: the one process that may look into what belongs to others. It acts on the
+ * sampler's requests and on nothing else, reads no byte of any file that it opens, and hands what
+ * it finds to the worker that the sampler named. A file on a dead server may stop it; then it is
+ * replaced.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "broker/open.h"
+#include "supervisor/child.h"
+#include "supervisor/sandbox.h"
+
+#define TURN_MS		  500
+#define REQUESTS_PER_TURN 64
+#define SEND_WAIT_MS	  100 /* for the sampler, which never waits for us */
+
+static struct {
+	struct child child;
+	struct channel sampler, worker[WORKERS_MAX];
+} self;
+
+static void answer_sampler(enum message_type type, const void *payload)
+{
+	struct pollfd p = {.fd = self.sampler.fd, .events = POLLOUT};
+
+	for (int tries = 0; tries < 2; tries++) {
+		if (channel_send(&self.sampler, type, payload, NULL, 0) != -EAGAIN)
+			return;
+		poll(&p, 1, SEND_WAIT_MS);
+	}
+}
+
+static void tell_worker(const struct target *target, const struct message_ask_process *ask)
+{
+	static struct message_process_info info;
+
+	info.pid = ask->pid;
+	info.start_lo_ns = ask->start_lo_ns;
+	info.start_hi_ns = ask->start_hi_ns;
+	target_link(target, "exe", info.executable, sizeof(info.executable));
+	info.cgroup_bytes =
+	    (uint32_t)target_read(target, "cgroup", info.cgroup, sizeof(info.cgroup));
+	memset(info.cgroup + info.cgroup_bytes, 0, sizeof(info.cgroup) - info.cgroup_bytes);
+	channel_send(&self.worker[ask->worker], MESSAGE_PROCESS_INFO, &info, NULL, 0);
+}
+
+static uint32_t range_flags(const struct target_vma *vma)
+{
+	if (strcmp(vma->name, "[vdso]") == 0)
+		return RANGE_VDSO;
+	return vma->inode == 0 || strncmp(vma->name, "/memfd:", 7) == 0 ? RANGE_ANON : 0;
+}
+
+/* All of them but the last piece is sent. */
+static int collect_ranges(const struct target *target, struct message_ranges *out)
+{
+	static struct target_vma vma;
+	struct target_maps maps;
+	uint64_t address = 0;
+	int err = target_maps_open(&maps, target);
+
+	if (err)
+		return err;
+	while (!(err = target_maps_next(&maps, address, &vma))) {
+		if (out->n == MESSAGE_RANGES_MAX) {
+			answer_sampler(MESSAGE_RANGES, out);
+			out->first = out->n = 0;
+		}
+		out->range[out->n++] = (struct message_range){.start = vma.start,
+							      .end = vma.end,
+							      .offset = vma.offset,
+							      .inode = vma.inode,
+							      .dev_major = vma.dev_major,
+							      .dev_minor = vma.dev_minor,
+							      .flags = range_flags(&vma)};
+		address = vma.end;
+	}
+	target_maps_close(&maps);
+	return err == -ENOENT ? 0 : err;
+}
+
+static void on_ask_process(const struct message *message)
+{
+	const struct message_ask_process *ask = &message->ask_process;
+	static struct message_ranges out;
+	struct target target;
+
+	memset(&out, 0, sizeof(out));
+	out.pid = ask->pid;
+	out.start_lo_ns = ask->start_lo_ns;
+	out.start_hi_ns = ask->start_hi_ns;
+	out.exec_id = ask->exec_id;
+	out.time_ns = child_now_ns();
+	out.first = 1;
+	out.error = -target_open(&target, ask->pid, ask->start_lo_ns, ask->start_hi_ns);
+	if (!out.error) {
+		tell_worker(&target, ask);
+		if (ask->ranges)
+			out.error = -collect_ranges(&target, &out);
+		if (!target_alive(&target))
+			out.error = ESRCH;
+		target_close(&target);
+	}
+	if (out.error == ESRCH)
+		ledger_add(&self.child.ledger, C_broker_processes_gone, 1);
+	out.last = 1;
+	if (ask->ranges)
+		answer_sampler(MESSAGE_RANGES, &out);
+}
+
+static enum counter file_counter(int error)
+{
+	switch (error) {
+	case 0:
+		return C_broker_files;
+	case ESRCH:
+		return C_broker_processes_gone;
+	case EINVAL:
+		return C_broker_files_refused_type;
+	case EOPNOTSUPP:
+		return C_broker_files_refused_fs;
+	case ESTALE:
+		return C_broker_files_refused_identity;
+	default:
+		return C_broker_files_failed;
+	}
+}
+
+static void on_ask_file(const struct message *message)
+{
+	const struct message_ask_file *ask = &message->ask_file;
+	struct message_file file = {.file_id = ask->file_id};
+	struct message_file_key key = {.file_id = ask->file_id};
+	struct target target;
+	int fd = target_open(&target, ask->pid, ask->start_lo_ns, ask->start_hi_ns);
+
+	if (!fd) {
+		fd = open_mapped(&target, ask, &file);
+		target_close(&target);
+	}
+	file.error = fd < 0 ? -fd : 0;
+	key.error = -channel_send(&self.worker[ask->worker], MESSAGE_FILE, &file, &fd, fd >= 0);
+	if (fd >= 0)
+		close(fd);
+	if (!key.error)
+		key.error = file.error;
+	key.key = file.key;
+	ledger_add(&self.child.ledger, file_counter(key.error), 1);
+	answer_sampler(MESSAGE_FILE_KEY, &key);
+}
+
+/* The books stand before the work begins: the supervisor sees a request that is never answered. */
+static void handle(const struct message *message)
+{
+	static void (*const handlers[MESSAGE_COUNT])(const struct message *) = {
+	    [MESSAGE_ASK_PROCESS] = on_ask_process,
+	    [MESSAGE_ASK_FILE] = on_ask_file,
+	};
+	uint32_t worker = message->type == MESSAGE_ASK_FILE ? message->ask_file.worker
+							    : message->ask_process.worker;
+
+	if (!handlers[message->type] || worker >= self.child.config->workers) {
+		child_report(&self.child, ROLE_SAMPLER, EPROTO);
+		return;
+	}
+	ledger_add(&self.child.ledger, C_broker_requests, 1);
+	ledger_commit(&self.child.ledger);
+	handlers[message->type](message);
+	ledger_add(&self.child.ledger, C_broker_answers, 1);
+	ledger_commit(&self.child.ledger);
+}
+
+/* False: nothing is left. */
+static bool work(void)
+{
+	static struct message message;
+
+	for (int i = 0; i < REQUESTS_PER_TURN; i++) {
+		int err = channel_recv(&self.sampler, &message, NULL, NULL);
+
+		if (err == -EPROTO)
+			child_report(&self.child, ROLE_SAMPLER, EPROTO);
+		if (err)
+			return false;
+		handle(&message);
+	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct pollfd wait[] = {{.fd = FD_SUPERVISOR, .events = POLLIN},
+				{.fd = FD_BROKER_SAMPLER, .events = POLLIN}};
+	bool more = false;
+
+	child_start(&self.child, ROLE_BROKER, argc, argv);
+	channel_init(&self.sampler, FD_BROKER_SAMPLER, ROLE_BROKER, ROLE_SAMPLER, true);
+	for (uint32_t k = 0; k < self.child.config->workers && k < WORKERS_MAX; k++)
+		channel_init(&self.worker[k], FD_BROKER_WORKERS + (int)k, ROLE_BROKER,
+			     ROLE_SYMBOLIZER, true);
+	sandbox_enter(ROLE_BROKER);
+	child_ready(&self.child);
+	while (child_continue(&self.child)) {
+		poll(wait, 2, more ? 0 : TURN_MS);
+		more = work();
+		if (self.child.draining && !more)
+			child_drained(&self.child);
+	}
+	return 0;
+}

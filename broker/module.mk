@@ -1,0 +1,5 @@
+# sconce-broker, and what its tests link.
+BROKER_SRCS = broker/target.c broker/open.c
+
+PROGRAMS += sconce-broker
+sconce-broker_SRCS = broker/main.c $(BROKER_SRCS) $(CHILD_SRCS)

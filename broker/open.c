@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From "this mapping of that process" to an open file. Goes through /proc/PID/map_files, which
+ * leads to the mapped file itself, whatever its path leads to by now. Everything is asked before
+ * the open, without a word to the filesystem: open, fstat and read of a FUSE file may wait for
+ * ever.
+ */
+#define _GNU_SOURCE
+#include "broker/open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static const char *const hanging[] = {"fuse", "fuseblk", "nfs",	 "nfs4", "cifs",
+				      "smb3", "9p",	 "ceph", "afs"};
+
+static bool open_type_hangs(const char *type, size_t len)
+{
+	for (size_t i = 0; i < sizeof(hanging) / sizeof(*hanging); i++)
+		if (strlen(hanging[i]) == len && memcmp(type, hanging[i], len) == 0)
+			return true;
+	return len > 5 && memcmp(type, "fuse.", 5) == 0;
+}
+
+/* 0; -EOPNOTSUPP: may hang; -ENOENT: the mount is not listed there. */
+static int open_check_mount(const struct target *target, const char *list, uint64_t mount)
+{
+	int fd = openat(target->dir, list, O_RDONLY | O_CLOEXEC);
+	FILE *text = fd < 0 ? NULL : fdopen(fd, "r");
+	char line[2 * PATH_MAX + 1024];
+	int err = -ENOENT;
+
+	while (text && err == -ENOENT && fgets(line, sizeof(line), text)) {
+		unsigned long id;
+		const char *type = strstr(line, " - "); /* blanks in names are written as \040 */
+
+		if (sscanf(line, "%lu ", &id) != 1 || id != mount || !type)
+			continue;
+		type += 3;
+		err = open_type_hangs(type, strcspn(type, " \n")) ? -EOPNOTSUPP : 0;
+	}
+	if (text)
+		fclose(text);
+	else if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* Type and filesystem behind a link of /proc/PID, as far as the kernel knows them by itself. */
+static int open_check(const struct target *target, const char *link)
+{
+	struct statx stx;
+	int err;
+
+	if (statx(target->dir, link, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MNT_ID, &stx))
+		return -errno;
+	if (!S_ISREG(stx.stx_mode))
+		return -EINVAL;
+	err = stx.stx_mask & STATX_MNT_ID ? open_check_mount(target, "mountinfo", stx.stx_mnt_id)
+					  : -ENOENT;
+	if (err == -ENOENT)
+		err = open_check_mount(target, "/proc/self/mountinfo", stx.stx_mnt_id);
+	return err == -ENOENT ? -EOPNOTSUPP : err;
+}
+
+static int open_link(const struct target *target, const char *link, struct message_file *file)
+{
+	int fd, err = open_check(target, link);
+	struct stat st;
+
+	if (err)
+		return err;
+	fd = openat(target->dir, link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -EINVAL;
+	}
+	file->key = (struct file_key){.device = st.st_dev,
+				      .inode = st.st_ino,
+				      .size_bytes = (uint64_t)st.st_size,
+				      .mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ull +
+						  (uint64_t)st.st_mtim.tv_nsec};
+	target_link(target, link, file->path, sizeof(file->path));
+	return fd;
+}
+
+/* The mapping that was asked for; ranges may have been joined or cut since it was reported. */
+static int open_find(const struct target *target, const struct message_ask_file *ask,
+		     struct target_vma *vma)
+{
+	struct target_maps maps;
+	uint64_t from = ask->start;
+	int err = target_maps_open(&maps, target);
+
+	if (err)
+		return err;
+	do {
+		err = target_maps_next(&maps, from, vma);
+		from = vma->end;
+	} while (!err && vma->start < ask->end && vma->inode != ask->inode);
+	target_maps_close(&maps);
+	if (err && err != -ENOENT)
+		return err;
+	return err || vma->start >= ask->end || vma->dev_major != ask->dev_major ||
+		       vma->dev_minor != ask->dev_minor
+		   ? -ESTALE
+		   : 0;
+}
+
+/* Without the right to open map_files, the program itself is what remains. */
+static int open_exe(const struct target *target, const struct message_ask_file *ask,
+		    struct message_file *file)
+{
+	struct statx stx;
+
+	if (statx(target->dir, "exe", AT_STATX_DONT_SYNC, STATX_INO, &stx) ||
+	    stx.stx_ino != ask->inode || stx.stx_dev_major != ask->dev_major ||
+	    stx.stx_dev_minor != ask->dev_minor)
+		return -EPERM;
+	return open_link(target, "exe", file);
+}
+
+int open_mapped(const struct target *target, const struct message_ask_file *ask,
+		struct message_file *file)
+{
+	static struct target_vma before, after;
+	char link[64];
+	int fd, err = open_find(target, ask, &before);
+
+	if (err)
+		return err;
+	snprintf(link, sizeof(link), "map_files/%lx-%lx", before.start, before.end);
+	fd = open_link(target, link, file);
+	if (fd == -EPERM)
+		return open_exe(target, ask, file);
+	/* It is what was asked for if the mapping is the same before and after. */
+	if (fd >= 0 && (open_find(target, ask, &after) || after.start != before.start ||
+			after.end != before.end)) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process that the broker was asked about: pinned, identified, and its executable mappings.
+ */
+#ifndef SCONCE_BROKER_TARGET_H
+#define SCONCE_BROKER_TARGET_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct target {
+	int pidfd;
+	int dir; /* /proc/PID: bound to this process, not to its number */
+};
+
+struct target_vma {
+	uint64_t start, end, offset, inode;
+	uint32_t dev_major, dev_minor;
+	char name[PATH_MAX]; /* may be cut or empty; for telling apart what has no file */
+};
+
+/* Executable mappings in the order of addresses. */
+struct target_maps {
+	int fd;
+	FILE *text; /* before Linux 6.11: /proc/PID/maps is read as text */
+};
+
+/* 0; -ESRCH when there is no such process that started in [start_lo_ns, start_hi_ns]. */
+int target_open(struct target *target, uint32_t pid, uint64_t start_lo_ns, uint64_t start_hi_ns);
+void target_close(struct target *target);
+/* It has not ended since target_open(). */
+bool target_alive(const struct target *target);
+/* Bytes of a file of /proc/PID, cut at size; at least 0. */
+size_t target_read(const struct target *target, const char *name, char *buf, size_t size);
+/* Text of a link in /proc/PID, cut, with NUL; "" when it cannot be read. */
+void target_link(const struct target *target, const char *name, char *buf, size_t size);
+
+int target_maps_open(struct target_maps *maps, const struct target *target);
+/* The first executable mapping that ends behind address, which must not go back. 0, -ENOENT,
+ * -errno. */
+int target_maps_next(struct target_maps *maps, uint64_t address, struct target_vma *vma);
+void target_maps_close(struct target_maps *maps);
+
+#endif
