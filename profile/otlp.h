@@ -72,6 +72,9 @@ struct otlp_sink {
 	 */
 	struct profile *(*target)(void *arg, const struct otlp_attribute *attributes, size_t n,
 				  uint64_t samples);
+	/* Told of each resource right before `target` is asked: the CPU time of those samples. */
+	void (*tally)(void *arg, const struct otlp_attribute *attributes, size_t n,
+		      uint64_t samples, uint64_t cpu_ns);
 	/* Used where `target` is NULL. */
 	struct profile *into;
 	/* Memory that decoding may take, 0 = 32 times the request plus 1 MiB. */

@@ -382,10 +382,20 @@ static bool decode_scope_counts(const struct decode *d, const WIRE_PROFILES(Scop
 	return false;
 }
 
-/* Decide which profiles of a scope are read, the others become IGNORED. The samples that will be.
+static uint64_t decode_cpu_ns(const WIRE_PROFILES(Profile) * p, uint64_t samples)
+{
+	uint64_t cpu_ns;
+
+	if (__builtin_mul_overflow(samples, p->period > 0 ? (uint64_t)p->period : 1, &cpu_ns))
+		return UINT64_MAX;
+	return cpu_ns;
+}
+
+/* Decide which profiles of a scope are read, the others become IGNORED. The samples that will be;
+ * their CPU time is added to *cpu_ns.
  */
 static uint64_t decode_select(struct decode *d, const WIRE_PROFILES(ScopeProfiles) * scope,
-			      enum decode_kind *kinds)
+			      enum decode_kind *kinds, uint64_t *cpu_ns)
 {
 	bool counts = decode_scope_counts(d, scope);
 	uint64_t total = 0, samples;
@@ -410,6 +420,7 @@ static uint64_t decode_select(struct decode *d, const WIRE_PROFILES(ScopeProfile
 		}
 		d->result->profiles++;
 		total += samples;
+		*cpu_ns += decode_cpu_ns(p, samples);
 	}
 	return total;
 }
@@ -439,7 +450,7 @@ static int decode_resource(struct decode *d, const WIRE_PROFILES(ResourceProfile
 	char numbers[PROFILE_ATTRIBUTES_MAX][DECODE_NUMBER_BYTES];
 	size_t n = decode_attributes(d, rp, attributes, numbers), profiles = 0, first = 0;
 	enum decode_kind *kinds;
-	uint64_t samples = 0;
+	uint64_t samples = 0, cpu_ns = 0;
 
 	for (size_t i = 0; i < rp->n_scope_profiles; i++)
 		profiles += rp->scope_profiles[i]->n_profiles;
@@ -447,9 +458,11 @@ static int decode_resource(struct decode *d, const WIRE_PROFILES(ResourceProfile
 	if (!kinds)
 		return -ENOMEM;
 	for (size_t i = 0; i < rp->n_scope_profiles; i++) {
-		samples += decode_select(d, rp->scope_profiles[i], kinds + first);
+		samples += decode_select(d, rp->scope_profiles[i], kinds + first, &cpu_ns);
 		first += rp->scope_profiles[i]->n_profiles;
 	}
+	if (samples && d->sink->tally)
+		d->sink->tally(d->sink->arg, attributes, n, samples, cpu_ns);
 	if (samples) {
 		decode_target(d,
 			      d->sink->target

@@ -119,7 +119,7 @@ static uint32_t table_lookup(const struct table *table, const void *bytes, size_
 		const struct table_entry *e = &table->entries[table->slots[i] - 1];
 
 		if (e->hash == hash && e->len_bytes == len &&
-		    !memcmp(table->data + (size_t)e->offset * TABLE_UNIT, bytes, len))
+		    (!len || !memcmp(table->data + (size_t)e->offset * TABLE_UNIT, bytes, len)))
 			return table->slots[i];
 	}
 	return 0;
@@ -135,7 +135,8 @@ static uint32_t table_append(struct table *table, const void *bytes, size_t len,
 	char *room = table->data + table->data_used * TABLE_UNIT;
 	uint32_t i = hash & (table->slots_n - 1);
 
-	memcpy(room, bytes, len);
+	if (len) /* a resource without attributes has no bytes, and maybe no table->data yet */
+		memcpy(room, bytes, len);
 	table->entries[table->n] =
 	    (struct table_entry){(uint32_t)table->data_used, (uint32_t)len, hash};
 	table->data_used += (len + TABLE_UNIT - 1) / TABLE_UNIT;

@@ -86,16 +86,25 @@ static bool intake_seen(void *arg, const uint8_t id[OTLP_PROFILE_ID_BYTES])
 
 /* ---- samples ------------------------------------------------------------------------------ */
 
-/* Called once per resource: count it, and take its samples only when somebody looks. */
+static void intake_tally(void *arg, const struct otlp_attribute *attributes, size_t n,
+			 uint64_t samples, uint64_t cpu_ns)
+{
+	struct viewer *viewer = arg;
+	char key[WORKLOAD_KEY_BYTES];
+
+	workload_key(attributes, n, key);
+	workloads_seen(viewer->workloads, key, samples, cpu_ns, child_now_ns());
+}
+
+/* Samples are taken only when somebody looks. */
 static struct profile *intake_target(void *arg, const struct otlp_attribute *attributes, size_t n,
 				     uint64_t samples)
 {
 	struct viewer *viewer = arg;
 	char key[WORKLOAD_KEY_BYTES];
-	uint64_t cpu_ns = samples * (1000000000ull / viewer->child.config->rate_hz);
 
+	(void)samples;
 	workload_key(attributes, n, key);
-	workloads_seen(viewer->workloads, key, samples, cpu_ns, child_now_ns());
 	return slots_find(&viewer->slots, key) ? viewer->intake.staging : NULL;
 }
 
@@ -162,6 +171,7 @@ static int intake_take(struct viewer *viewer, const void *bytes, size_t len)
 	const struct otlp_sink sink = {
 		.arg = viewer,
 		.seen = intake_seen,
+		.tally = intake_tally,
 		.target = intake_target,
 		.memory_bytes = INTAKE_DECODE_BYTES,
 	};
@@ -272,8 +282,9 @@ void intake_post(void *context, const struct http_request *request, struct http_
 	switch (err) {
 	case 0:
 		reply->type = "application/x-protobuf";
+		/* "" = with an empty partial_success, as the Collector answers */
 		text_add(&reply->body, response,
-			 otlp_encode_response(0, NULL, response, sizeof(response)));
+			 otlp_encode_response(0, "", response, sizeof(response)));
 		break;
 	case -E2BIG:
 	case -ENOMEM:
