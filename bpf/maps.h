@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * The maps and settings that our programs share, declared for all and defined once in maps.bpf.c.
- * What they hold is in bpf/tables.h. Sizes written as 1 are set by the loader from the configuration
- * before it loads.
+ * What they hold is in bpf/tables.h. Sizes written as 1 are set by the loader from the
+ * configuration before it loads.
  */
 #ifndef SCONCE_BPF_MAPS_H
 #define SCONCE_BPF_MAPS_H

@@ -4,8 +4,8 @@
  * struct record_sample (shm/record.h) into the ring.
  *
  * A sample is taken, and has its seq, from the moment it passed the filter; whatever happens to it
- * then is counted. The record is built in a per-cpu scratch, of which the kernel lets only one run of
- * us be the user: a sample that interrupts a program of ours does not run it again.
+ * then is counted. The record is built in a per-cpu scratch, of which the kernel lets only one run
+ * of us be the user: a sample that interrupts a program of ours does not run it again.
  */
 #include "bpf/maps.h"
 #include "bpf/unwind.bpf.h"
@@ -24,7 +24,7 @@ struct scratch {
 	__u64 kernel_ips[RECORD_KERNEL_FRAMES_MAX];
 	union {
 		struct record_sample sample;
-		/* The verifier sees offset and length of a read apart: room for the worst of both. */
+		/* The verifier adds the largest offset to the longest read; they never meet. */
 		char record[DEFERRED_BYTES + PAGE_BYTES];
 	};
 };
@@ -55,7 +55,7 @@ UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 wor
 
 UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __u64 index)
 {
-	/* Beyond the end of the array the lookup gives NULL; only wrapping is to be refused here. */
+	/* Beyond the end of the array the lookup gives NULL; here only wrapping is refused. */
 	__u32 key = index;
 
 	(void)w;
@@ -118,7 +118,12 @@ UNWIND_INLINE void sample_kernel_stack(struct scratch *s, struct bpf_perf_event_
 	s->sample.kernel_frames = n;
 }
 
-static __attribute__((noinline)) int sample_user_regs(struct record_regs *to, const bpf_user_pt_regs_t *from)
+/*
+ * Functions of their own, because clang merges the tails of both into loads through one pointer,
+ * and the verifier refuses a pointer that may be the context.
+ */
+static __attribute__((noinline)) int sample_user_regs(struct record_regs *to,
+						      const bpf_user_pt_regs_t *from)
 {
 	to->pc = from->rip;
 	to->sp = from->rsp;
@@ -236,7 +241,7 @@ UNWIND_INLINE void sample_output(struct scratch *s, struct bpf_cpu *cpu, __u64 e
 {
 	__u64 bytes = HEAD_BYTES + extra_bytes +
 		      (s->sample.kernel_frames + s->sample.user_slots) * sizeof(struct frame);
-	/* Its reader looks by itself several times a second; it is woken only when it falls behind. */
+	/* Its reader looks by itself several times a second; it is woken when it falls behind. */
 	__u64 wake = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > setting_wakeup_bytes
 			     ? BPF_RB_FORCE_WAKEUP
 			     : BPF_RB_NO_WAKEUP;

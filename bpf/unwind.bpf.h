@@ -11,8 +11,8 @@
  * unwinder takes the step; each leaves it set to the one that goes on. A new unwinder (rows of a
  * native file, a language runtime) is one number, one function and one case in unwind_step().
  *
- * The surprise: the state is kept in memory that the verifier knows nothing of (a map value, not the
- * BPF stack). If it could follow `slots` from step to step it would, up to the last of 1,024.
+ * The surprise: the state is kept in memory that the verifier knows nothing of (a map value, not
+ * the BPF stack). If it could follow `slots` from step to step it would, up to the last of 1,024.
  */
 #ifndef SCONCE_BPF_UNWIND_BPF_H
 #define SCONCE_BPF_UNWIND_BPF_H
@@ -139,9 +139,9 @@ UNWIND_INLINE int unwind_push_pc(struct unwind *w)
 }
 
 /*
- * Frame pointers: [fp] = the caller's fp, [fp + 8] = the return address. A leaf that was interrupted
- * before its prologue set fp, and one that sets none, loses its caller this way: fp is still the
- * caller's, so that the next return address is that of the caller's caller.
+ * Frame pointers: [fp] = the caller's fp, [fp + 8] = the return address. A leaf that was
+ * interrupted before its prologue set fp, and one that sets none, loses its caller this way: fp is
+ * still the caller's, so that the next return address is that of the caller's caller.
  */
 UNWIND_INLINE int unwind_frame_pointer(struct unwind *w)
 {
@@ -161,7 +161,7 @@ UNWIND_INLINE int unwind_frame_pointer(struct unwind *w)
 		return stop;
 	if (words[1] == 0)
 		return STOP_COMPLETE;
-	/* The caller's sp is above this frame, so that fp grows with every step and no chain is a ring. */
+	/* The caller's sp is above this frame: fp grows with every step, no chain is a ring. */
 	w->sp = w->fp + 16;
 	w->fp = words[0];
 	w->pc = words[1];

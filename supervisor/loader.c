@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sconce-loader: loads BPF, opens the perf events, hands every fd to the supervisor and exits. It is
- * the only process with CAP_BPF and CAP_PERFMON, for a moment; it has no ledger, because it has no
- * samples. What it could not do it says in LOADED, and it exits 0 whenever that could be said.
+ * sconce-loader: loads BPF, opens the perf events, hands every fd to the supervisor and exits. It
+ * is the only process with CAP_BPF and CAP_PERFMON, for a moment; it has no ledger, because it has
+ * no samples. What it could not do it says in LOADED, and it exits 0 whenever that could be said.
  */
 #include <errno.h>
 #include <poll.h>
@@ -35,7 +35,7 @@ static const struct config *loader_map_config(void)
 	if (!config)
 		fatal("cannot map the configuration: %m");
 	if (config->version != CONFIG_VERSION || config->size_bytes != sizeof(*config))
-		fatal("configuration of another version: reinstall, all binaries must be of one build");
+		fatal("configuration of another version: all binaries must be of one build");
 	return config;
 }
 
@@ -83,8 +83,8 @@ static int loader_explain_perf(char *text, size_t size, int err)
 	}
 	if (err == -EPERM || err == -EACCES)
 		snprintf(text, size,
-			 "perf events are not permitted (kernel.perf_event_paranoid = %d): start as "
-			 "root, or with CAP_PERFMON%s",
+			 "perf events are not permitted (kernel.perf_event_paranoid = %d): start "
+			 "as root, or with CAP_PERFMON%s",
 			 level, level > 2 ? " and CAP_SYS_ADMIN" : "");
 	else if (err == -EMFILE || err == -ENFILE)
 		snprintf(text, size, "too few file descriptors for two perf events per cpu: raise "
@@ -146,7 +146,7 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	config = loader_map_config();
 	channel_init(&supervisor, FD_SUPERVISOR, ROLE_LOADER, ROLE_SUPERVISOR, true);
-	/* It takes no right away that loading needs, and it is gone before there is more to confine. */
+	/* This takes no right away that loading needs. */
 	sandbox_enter(ROLE_LOADER);
 	loaded.error = -loader_work(&supervisor, config, &loaded);
 	loader_send(&supervisor, MESSAGE_LOADED, &loaded, NULL);

@@ -2,8 +2,8 @@
 /*
  * Loads the BPF object and says in one line why that did not work.
  *
- * libbpf explains itself by printing, the verifier with pages of log whose last lines matter. Both are
- * caught here and boiled down to one line.
+ * libbpf explains itself by printing, the verifier with pages of log whose last lines matter. Both
+ * are caught here and boiled down to one line.
  */
 #include "supervisor/loader_bpf.h"
 
@@ -88,8 +88,8 @@ static int loader_explain(struct loader_bpf *bpf, int err)
 				   verifier_reason);
 	if (err == -EPERM || err == -EACCES)
 		return loader_fail(bpf, err,
-				   "loading BPF is not permitted: start as root, or with CAP_BPF and "
-				   "CAP_PERFMON, and without kernel lockdown");
+				   "loading BPF is not permitted: start as root, or with CAP_BPF "
+				   "and CAP_PERFMON, and without kernel lockdown");
 	if (err == -ENOMEM)
 		return loader_fail(bpf, err, "no memory for the BPF maps: %s", last_warning);
 	return loader_fail(bpf, err, "cannot load BPF%s: %s: %s",
@@ -104,7 +104,7 @@ static int loader_check(struct loader_bpf *bpf, const struct config *config)
 	if (access(BTF_PATH, R_OK))
 		return loader_fail(bpf, -errno,
 				   "cannot read " BTF_PATH
-				   ": a kernel built with CONFIG_DEBUG_INFO_BTF is needed, and /sys");
+				   ": needs a kernel built with CONFIG_DEBUG_INFO_BTF, and /sys");
 	if (ring < (uint64_t)sysconf(_SC_PAGESIZE) || ring > 1u << 30 || (ring & (ring - 1)))
 		return loader_fail(bpf, -EINVAL, "ring size %llu: a power of two, 4 KiB to 1 GiB",
 				   (unsigned long long)ring);

@@ -26,7 +26,7 @@ struct loader_bpf {
 		int links[LOADER_LINKS_MAX];
 	} fd;
 	size_t links_n;
-	uint32_t program_insns;	      /* as the verifier walked them; 0 where the kernel does not say */
+	uint32_t program_insns;	      /* as the verifier counted; 0 where it does not say */
 	char text[LOADER_TEXT_BYTES]; /* after a failure: what to do about it */
 };
 

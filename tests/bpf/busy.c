@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each function of the nest stands in a section of its own, so that the linker tells where it begins
- * and ends: the test needs no symbol table.
+ * Each function of the nest stands in a section of its own, so that the linker tells where it
+ * begins and ends: the test needs no symbol table.
  */
 #define _GNU_SOURCE
 #include "tests/bpf/busy.h"

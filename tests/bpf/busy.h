@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Child processes with a known answer: what they execute, and through which functions they got there.
+ * Child processes with a known answer: what they execute, and who called it.
  */
 #ifndef SCONCE_TESTS_BPF_BUSY_H
 #define SCONCE_TESTS_BPF_BUSY_H

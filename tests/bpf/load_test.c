@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The BPF object in the kernel: what its maps are, what a sample holds, and the known call chain of a
- * busy child, once copied out for a walk outside and once walked in BPF.
+ * The BPF object in the kernel: what its maps are, what a sample holds, and the known call chain of
+ * a busy child, once copied out for a walk outside and once walked in BPF.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -18,8 +18,8 @@
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
-#include "bpf/unwind.bpf.h"
 #include "tests/bpf/busy.h"
+#include "tests/bpf/chain.h"
 #include "tests/bpf/rig.h"
 
 /* What the verifier may have to walk. More costs start-up time and room on older kernels. */
@@ -31,86 +31,12 @@
 
 static struct rig rig;
 
-/* --- The same walk outside of BPF, over the bytes of a sample. --- */
-
-struct outside {
-	struct unwind walk;
-	const struct record_regs *regs;
-	const char *stack;
-	uint32_t stack_bytes;
-	const struct rig_process *process;
-	struct frame frames[RECORD_USER_FRAMES_MAX];
-};
-
-UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 words[2])
-{
-	const struct outside *o = (const struct outside *)w;
-	uint64_t at = from - o->regs->sp;
-
-	if (from < o->regs->sp || o->stack_bytes < 16 || at > o->stack_bytes - 16)
-		return STOP_STACK_END;
-	memcpy(words, o->stack + at, 16);
-	return UNWIND_GO;
-}
-
-UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __u64 index)
-{
-	const struct outside *o = (const struct outside *)w;
-
-	return index < o->process->ranges_n ? &o->process->ranges[index] : NULL;
-}
-
-UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot)
-{
-	return &((struct outside *)w)->frames[slot];
-}
-
-static void outside_walk(struct outside *o, const struct record_sample *s,
-			 const struct rig_process *process)
-{
-	o->regs = rig_regs(s);
-	o->stack = (const char *)(o->regs + 1);
-	o->stack_bytes = s->stack_bytes;
-	o->process = process;
-	unwind_start(&o->walk, o->regs, 0, process->ranges_n);
-	unwind_walk(&o->walk);
-}
-
-/* --- Helpers. --- */
-
 static void skip_unless_root(void)
 {
 	if (geteuid() == 0)
 		return;
 	print_message("skipped: loading BPF needs root\n");
 	skip();
-}
-
-/* Back from {file id, file offset} to an address. */
-static uintptr_t frame_pc(const struct frame *frame, const struct rig_process *process)
-{
-	for (uint32_t i = 0; frame->kind == FRAME_NATIVE && i < process->ranges_n; i++) {
-		const struct record_range *range = &process->ranges[i];
-
-		if (frame->file_id == range->file_id && frame->addr >= range->offset &&
-		    frame->addr - range->offset <= range->end - range->start)
-			return frame->addr - range->offset + range->start;
-	}
-	return frame->addr;
-}
-
-/* Is this the nest, leaf first, every return address in the function that it must be in? */
-static bool is_nest(const struct frame *frames, uint32_t n, const struct rig_process *process)
-{
-	if (n < BUSY_NEST)
-		return false;
-	for (int i = 0; i < BUSY_NEST; i++) {
-		if (frames[i].kind != FRAME_NATIVE || frames[i].flags != (i ? FRAME_RETURN : 0))
-			return false;
-		if (!busy_nest_holds(BUSY_NEST - i, frame_pc(&frames[i], process)))
-			return false;
-	}
-	return true;
 }
 
 static void assert_header(const struct record_sample *s, pid_t pid, uint64_t start_ticks)
@@ -151,8 +77,6 @@ static void sample_end(pid_t pid)
 	busy_end(pid);
 	rig_close(&rig);
 }
-
-/* --- Tests. --- */
 
 static void assert_map(int fd, const char *name, uint32_t type, uint32_t key, uint32_t value,
 		       uint32_t entries, uint32_t flags)
@@ -195,7 +119,7 @@ static void test_maps_and_insns(void **state)
 
 static void test_unknown_process_is_deferred(void **state)
 {
-	static struct outside outside;
+	static struct chain chain;
 	struct rig_process process;
 	size_t nests = 0;
 	pid_t pid;
@@ -216,8 +140,8 @@ static void test_unknown_process_is_deferred(void **state)
 		assert_true(s->header.flags & RECORD_HAS_STACK);
 		assert_true(busy_nest_holds(BUSY_NEST, rig_regs(s)->pc));
 		assert_true(s->stack_bytes > 256 && s->stack_bytes <= RECORD_STACK_BYTES_MAX);
-		outside_walk(&outside, s, &process);
-		nests += is_nest(outside.frames, outside.walk.slots, &process);
+		chain_walk(&chain, s, &process);
+		nests += chain_is_nest(chain.frames, chain.n, &process);
 	}
 	assert_int_equal(nests, rig.samples_n);
 	sample_end(pid);
@@ -246,7 +170,7 @@ static void test_known_process_is_walked(void **state)
 		assert_header(s, pid, process.start_ticks);
 		assert_int_equal(s->exec_id, exec_id);
 		assert_false(s->header.flags & RECORD_HAS_STACK);
-		assert_true(is_nest(s->frames + s->kernel_frames, s->user_slots, &process));
+		assert_true(chain_is_nest(s->frames + s->kernel_frames, s->user_slots, &process));
 	}
 	sample_end(pid);
 }

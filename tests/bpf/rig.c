@@ -174,7 +174,8 @@ static void rig_read_ranges(struct rig_process *process, FILE *maps)
 	unsigned long start, end, offset, inode;
 
 	while (fgets(line, sizeof(line), maps) && process->ranges_n < 64) {
-		if (sscanf(line, "%lx-%lx %4s %lx %*s %lu", &start, &end, rights, &offset, &inode) != 5)
+		if (sscanf(line, "%lx-%lx %4s %lx %*s %lu", &start, &end, rights, &offset,
+			   &inode) != 5)
 			rig_die("maps");
 		/* The top half of the address space (vsyscall) is no user stack's caller. */
 		if (rights[2] != 'x' || start >> 63)
@@ -204,7 +205,8 @@ void rig_read_process(struct rig_process *process, pid_t pid)
 	fclose(file);
 	/* The 22nd field; the 2nd may hold anything but ends with the last ')'. */
 	if (sscanf(strrchr(stat, ')') + 1,
-		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u"
+		   " %*d %*d %*d %*d %*d %*d %llu",
 		   &ticks) != 1)
 		rig_die("stat");
 	process->start_ticks = ticks;

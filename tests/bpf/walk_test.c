@@ -63,7 +63,7 @@ static void image_add_range(struct image *image, uint64_t start, uint64_t bytes,
 		(struct record_range){start, start + bytes, offset, file_id, flags};
 }
 
-/* A program, JIT code and a library; the leaf at CODE + 0x10, sp at the bottom, fp `fp` words up. */
+/* A program, JIT code and a library; leaf at CODE + 0x10, sp at the bottom, fp `fp` words up. */
 static void image_init(struct image *image, unsigned fp)
 {
 	memset(image, 0, sizeof(*image));
@@ -243,13 +243,15 @@ static void test_depth(void **state)
 	static struct image image;
 
 	(void)state;
-	for (unsigned frames = RECORD_USER_FRAMES_MAX; frames < RECORD_USER_FRAMES_MAX + 3; frames++) {
+	for (unsigned more = 0; more < 3; more++) {
+		unsigned frames = RECORD_USER_FRAMES_MAX + more;
+
 		image_init(&image, 2);
 		for (unsigned i = 1; i < frames; i++)
 			image_frame(&image, 2 * i, 2 * i + 2, CODE + 0x100 + i);
 		image.words[2 * (frames - 1)] = 0;
 		assert_int_equal(image_walk(&image, 0, image.ranges_n),
-				 frames > RECORD_USER_FRAMES_MAX ? STOP_DEPTH : STOP_COMPLETE);
+				 more ? STOP_DEPTH : STOP_COMPLETE);
 		assert_int_equal(image.walk.slots, RECORD_USER_FRAMES_MAX);
 	}
 }
