@@ -1,5 +1,6 @@
 # Tests of bpf/ and of the loader: the walk as an ordinary program, then the object in the kernel.
-TESTS += tests/bpf/walk_test tests/bpf/load_test tests/bpf/loader_test
+TESTS += tests/bpf/walk_test tests/bpf/load_test tests/bpf/loader_test \
+	tests/bpf/sideband_test
 tests/bpf/walk_test_SRCS = tests/bpf/walk_test.c
 tests/bpf/walk_test_LIBS = -lcmocka
 tests/bpf/load_test_SRCS = tests/bpf/load_test.c tests/bpf/rig.c tests/bpf/busy.c \
@@ -8,3 +9,5 @@ tests/bpf/load_test_LIBS = -lcmocka $(LOADER_LIBS)
 tests/bpf/loader_test_SRCS = tests/bpf/loader_test.c $(SHM_SRCS) $(PROTO_SRCS)
 tests/bpf/loader_test_LIBS = -lcmocka
 $(BUILD)/tests/bpf/loader_test: | $(BUILD)/sconce-loader
+tests/bpf/sideband_test_SRCS = tests/bpf/sideband_test.c supervisor/loader_perf.c
+tests/bpf/sideband_test_LIBS = -lcmocka
