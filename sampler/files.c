@@ -5,31 +5,13 @@
  */
 #include "sampler/files.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-int files_init(struct files *files, uint32_t last_id)
+void files_init(struct files *files, uint32_t last_id)
 {
-	files->file = calloc(FILES_MAX, sizeof(*files->file));
-	files->bucket = calloc(FILES_MAX, sizeof(*files->bucket));
-	files->n = 0;
-	if (!files->file || !files->bucket) {
-		files_fini(files);
-		return -ENOMEM;
-	}
 	/* Ids of a batch that was never committed may be in BPF's array: leave them all out. */
 	files->last_id = last_id ? last_id + FILES_PER_COMMIT : 0;
 	files_committed(files);
-	return 0;
-}
-
-void files_fini(struct files *files)
-{
-	free(files->file);
-	free(files->bucket);
-	files->file = NULL;
-	files->bucket = NULL;
 }
 
 void files_committed(struct files *files)
@@ -39,10 +21,9 @@ void files_committed(struct files *files)
 
 static uint32_t *files_bucket(struct files *files, uint32_t major, uint32_t minor, uint64_t inode)
 {
-	uint64_t h =
-	    (inode ^ ((uint64_t)major << 52) ^ ((uint64_t)minor << 32)) * 0x9e3779b97f4a7c15ull;
+	uint64_t h = (inode ^ ((uint64_t)major << 52) ^ ((uint64_t)minor << 32));
 
-	return &files->bucket[(h >> 32) % FILES_MAX];
+	return &files->bucket[(h * 0x9e3779b97f4a7c15ull >> 32) % FILES_MAX];
 }
 
 void files_forget(struct files *files, struct file *file)
@@ -51,11 +32,9 @@ void files_forget(struct files *files, struct file *file)
 
 	while (*link && &files->file[*link - 1] != file)
 		link = &files->file[*link - 1].next;
-	if (*link) {
-		*link = file->next;
-		file->next = 0;
+	if (*link)
 		files->n--;
-	}
+	*link = *link ? file->next : 0;
 }
 
 static struct file *files_give(struct files *files, uint32_t *bucket)
@@ -75,30 +54,28 @@ static struct file *files_give(struct files *files, uint32_t *bucket)
 	return file;
 }
 
-struct file *files_of(struct files *files, uint32_t dev_major, uint32_t dev_minor, uint64_t inode,
+struct file *files_of(struct files *files, uint32_t major, uint32_t minor, uint64_t inode,
 		      uint64_t generation, const char *path)
 {
-	uint32_t *bucket = files_bucket(files, dev_major, dev_minor, inode);
+	uint32_t *bucket = files_bucket(files, major, minor, inode);
 	struct file *file = NULL;
 
-	for (uint32_t i = *bucket; i; i = files->file[i - 1].next) {
+	for (uint32_t i = *bucket; i && !file; i = files->file[i - 1].next) {
 		struct file *f = &files->file[i - 1];
 
-		if (f->inode == inode && f->dev_major == dev_major && f->dev_minor == dev_minor &&
+		if (f->inode == inode && f->dev_major == major && f->dev_minor == minor &&
 		    (!generation || !f->generation || f->generation == generation))
 			file = f;
 	}
-	if (!file)
-		file = files_give(files, bucket);
-	if (!file)
+	if (!file && !(file = files_give(files, bucket)))
 		return NULL;
-	file->dev_major = dev_major;
-	file->dev_minor = dev_minor;
+	file->dev_major = major;
+	file->dev_minor = minor;
 	file->inode = inode;
-	/* The broker does not know generations, the side-band does. */
+	/* The broker knows neither generation nor path, the side-band does. */
 	if (generation)
 		file->generation = generation;
-	if (path && !file->path[0])
+	if (!file->path[0])
 		snprintf(file->path, sizeof(file->path), "%s", path);
 	return file;
 }
@@ -108,12 +85,4 @@ struct file *files_by_id(struct files *files, uint32_t id)
 	struct file *file = &files->file[id % FILES_MAX];
 
 	return id && file->id == id ? file : NULL;
-}
-
-void files_untell(struct files *files, uint32_t worker)
-{
-	for (uint32_t i = 0; i < FILES_MAX; i++) {
-		files->file[i].told &= ~(1u << worker);
-		files->file[i].asked &= ~(1u << worker);
-	}
 }

@@ -30,24 +30,21 @@ struct file {
 };
 
 struct files {
-	struct file *file;
-	uint32_t *bucket;
+	struct file file[FILES_MAX];
+	uint32_t bucket[FILES_MAX]; /* slot + 1; 0 = empty */
 	uint32_t last_id, limit_id, n;
 };
 
-/* last_id: the highest id that may have been given before this process started. 0 or -ENOMEM. */
-int files_init(struct files *files, uint32_t last_id);
-void files_fini(struct files *files);
+/* last_id: the newest id that is known to have been given before this process started. */
+void files_init(struct files *files, uint32_t last_id);
 
-/* The file of this identity, made if needed; path may be NULL. NULL: too many since the commit. */
+/* The file of this identity, made if needed; path may be "". NULL: too many since the commit. */
 struct file *files_of(struct files *files, uint32_t dev_major, uint32_t dev_minor, uint64_t inode,
 		      uint64_t generation, const char *path);
 /* NULL = never given, or forgotten. */
 struct file *files_by_id(struct files *files, uint32_t id);
 /* The identity turned out to be somebody else's: the next mapping of it gets a new id. */
 void files_forget(struct files *files, struct file *file);
-/* Worker k knows nothing any more. */
-void files_untell(struct files *files, uint32_t worker);
 /* last_id is in the ledger. */
 void files_committed(struct files *files);
 

@@ -21,7 +21,7 @@ static bool inbox_range(struct inbox *inbox, const struct message_range *r,
 				       .flags = r->flags & (RANGE_ANON | RANGE_VDSO)};
 	if (range->flags)
 		return true;
-	file = files_of(inbox->introduce->files, r->dev_major, r->dev_minor, r->inode, 0, NULL);
+	file = files_of(inbox->introduce->files, r->dev_major, r->dev_minor, r->inode, 0, "");
 	if (!file)
 		return false;
 	range->file_id = file->id;
@@ -43,7 +43,8 @@ static void inbox_collect(struct inbox *inbox, const struct message_ranges *m)
 			ledger_add(inbox->introduce->ledger, C_ranges_refused, m->n - i);
 			return;
 		}
-		if (inbox_range(inbox, &m->range[i], &inbox->range[inbox->n]))
+		if (m->range[i].start < m->range[i].end &&
+		    inbox_range(inbox, &m->range[i], &inbox->range[inbox->n]))
 			inbox->n++;
 		else
 			ledger_add(inbox->introduce->ledger, C_files_refused, 1);
@@ -60,7 +61,7 @@ static void inbox_ranges(struct inbox *inbox, const struct message *message, int
 	inbox_collect(inbox, m);
 	if (!m->last)
 		return;
-	asks_answered(in->asks);
+	in->unanswered -= in->unanswered > 0;
 	p = processes_find(in->processes, m->pid);
 	/* Asked for another life or another image of this pid: of no use any more. */
 	if (!p || !p->asked || p->exec_id != m->exec_id || p->start_lo_ns != m->start_lo_ns)
@@ -89,7 +90,7 @@ static void inbox_file_key(struct inbox *inbox, const struct message *message, i
 	struct file *file = files_by_id(files, m->file_id);
 
 	(void)worker;
-	asks_answered(inbox->introduce->asks);
+	inbox->introduce->unanswered -= inbox->introduce->unanswered > 0;
 	if (!file)
 		return;
 	if (m->error) {
@@ -105,23 +106,11 @@ static void inbox_file_key(struct inbox *inbox, const struct message *message, i
 
 static void inbox_need_file(struct inbox *inbox, const struct message *message, int worker)
 {
-	struct introduce *in = inbox->introduce;
-	uint32_t id = message->need_file.file_id;
-	struct file *file = files_by_id(in->files, id);
-	struct record_range range;
-	struct process *p;
-
-	if (id == 0) {
-		introduce_forgotten(in, (uint32_t)worker);
-		return;
-	}
-	p = processes_mapping(in->processes, id, &range);
-	if (!p)
-		return;
-	if (file)
-		asks_file(in->asks, p, (uint32_t)worker, file, &range);
-	else /* the id is forgotten: learn the ranges again, with new ids */
-		p->lost_epoch = in->processes->lost_epoch - 1;
+	if (message->need_file.file_id == 0)
+		introduce_forgotten(inbox->introduce, (uint32_t)worker);
+	else
+		introduce_file_again(inbox->introduce, (uint32_t)worker,
+				     message->need_file.file_id);
 }
 
 int inbox_read(struct inbox *inbox, struct channel *channel, int worker)

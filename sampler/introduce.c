@@ -6,7 +6,6 @@
  */
 #include "sampler/introduce.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define ASK_AGAIN_NS 1000000000ull
@@ -16,16 +15,61 @@ static uint32_t introduce_worker(const struct introduce *in, const struct proces
 	return workers_of(in->workers, p->pid);
 }
 
-/* The worker has to know the file, and the broker has to hand it over. */
-static int introduce_file(struct introduce *in, const struct process *p,
-			  const struct record_range *range)
+/*
+ * The question may leave before the batch is committed: if we are killed in between, a worker gets
+ * a file under an id that is never given again. False: the broker does not read.
+ */
+static bool introduce_ask(struct introduce *in, enum message_type type, const void *question,
+			  bool answered)
+{
+	if (channel_send(&in->broker, type, question, NULL, 0)) {
+		ledger_add(in->ledger, C_broker_busy, 1);
+		return false;
+	}
+	ledger_add(in->ledger, C_broker_asked, 1);
+	in->unanswered += answered;
+	return true;
+}
+
+static bool introduce_ask_process(struct introduce *in, const struct process *p, bool ranges)
+{
+	struct message_ask_process ask = {.pid = p->pid,
+					  .worker = introduce_worker(in, p),
+					  .start_lo_ns = p->start_lo_ns,
+					  .start_hi_ns = p->start_hi_ns,
+					  .exec_id = p->exec_id,
+					  .ranges = ranges};
+
+	return introduce_ask(in, MESSAGE_ASK_PROCESS, &ask, ranges);
+}
+
+static bool introduce_ask_file(struct introduce *in, const struct process *p, uint32_t worker,
+			       const struct file *file, const struct record_range *range)
+{
+	struct message_ask_file ask = {.pid = p->pid,
+				       .worker = worker,
+				       .start_lo_ns = p->start_lo_ns,
+				       .start_hi_ns = p->start_hi_ns,
+				       .start = range->start,
+				       .end = range->end,
+				       .inode = file->inode,
+				       .dev_major = file->dev_major,
+				       .dev_minor = file->dev_minor,
+				       .file_id = file->id};
+
+	return introduce_ask(in, MESSAGE_ASK_FILE, &ask, true);
+}
+
+/* The worker has to know the file, and the broker has to hand it over. False: try again later. */
+static bool introduce_file(struct introduce *in, const struct process *p,
+			   const struct record_range *range)
 {
 	uint32_t k = introduce_worker(in, p), bit = 1u << k;
 	struct file *file = files_by_id(in->files, range->file_id);
 	struct record_file record = {.header = {sizeof(record), RECORD_FILE, 0}};
 
 	if (!file)
-		return 0;
+		return true;
 	if (!(file->told & bit)) {
 		record.file_id = file->id;
 		record.dev_major = file->dev_major;
@@ -33,12 +77,12 @@ static int introduce_file(struct introduce *in, const struct process *p,
 		record.inode = file->inode;
 		memcpy(record.path, file->path, sizeof(record.path));
 		if (queue_push(&in->workers->worker[k].process, &record, sizeof(record)))
-			return -ENOBUFS;
+			return false;
 		file->told |= bit;
 	}
-	if (!(file->asked & bit) && asks_file(in->asks, p, k, file, range))
+	if (!(file->asked & bit) && introduce_ask_file(in, p, k, file, range))
 		file->asked |= bit;
-	return 0;
+	return file->asked & bit;
 }
 
 static struct record_mapping introduce_record(const struct process *p,
@@ -49,60 +93,56 @@ static struct record_mapping introduce_record(const struct process *p,
 				       .range = *range};
 }
 
-static int introduce_snapshot(struct introduce *in, const struct process *p, uint32_t flags)
+static bool introduce_snapshot(struct introduce *in, const struct process *p, uint32_t flags)
 {
 	struct queue *queue = &in->workers->worker[introduce_worker(in, p)].process;
 	const struct record_range *ranges = processes_ranges(in->processes, p);
 	uint32_t n = p->ranges_known ? p->n : 0;
 	size_t bytes = sizeof(struct record_process) + n * sizeof(struct record_mapping);
-	struct record_process head = {.header = {sizeof(head), RECORD_PROCESS, 0},
-				      .pid = p->pid,
-				      .parent_pid = p->parent_pid,
-				      .start_lo_ns = p->start_lo_ns,
-				      .start_hi_ns = p->start_hi_ns,
-				      .exec_id = p->exec_id,
-				      .flags = flags,
-				      .mappings = n};
-	char *room;
+	struct record_process *head = queue_reserve(queue, bytes);
+	struct record_mapping *mapping = (struct record_mapping *)(head + 1);
 
+	if (!head)
+		return false;
+	*head = (struct record_process){.header = {sizeof(*head), RECORD_PROCESS, 0},
+					.pid = p->pid,
+					.parent_pid = p->parent_pid,
+					.start_lo_ns = p->start_lo_ns,
+					.start_hi_ns = p->start_hi_ns,
+					.exec_id = p->exec_id,
+					.flags = flags,
+					.mappings = n};
 	for (uint32_t i = 0; i < n; i++)
-		if (introduce_file(in, p, &ranges[i]))
-			return -ENOBUFS;
-	room = queue_reserve(queue, bytes);
-	if (!room)
-		return -ENOBUFS;
-	memcpy(room, &head, sizeof(head));
-	for (uint32_t i = 0; i < n; i++) {
-		struct record_mapping record = introduce_record(p, &ranges[i]);
-
-		memcpy(room + sizeof(head) + i * sizeof(record), &record, sizeof(record));
-	}
+		mapping[i] = introduce_record(p, &ranges[i]);
 	queue_commit(queue, bytes);
-	return 0;
+	return true;
 }
 
 static void introduce_process(struct introduce *in, struct process *p, uint32_t flags)
 {
-	p->introduced = introduce_snapshot(in, p, flags) == 0;
+	bool files = true;
+
+	for (uint32_t i = 0; i < p->n && p->ranges_known; i++)
+		files &= introduce_file(in, p, &processes_ranges(in->processes, p)[i]);
+	p->introduced = introduce_snapshot(in, p, flags) && files;
 	ledger_add(in->ledger, p->introduced ? C_introductions : C_introductions_failed, 1);
 }
 
 void introduce_for_sample(struct introduce *in, struct process *p,
 			  const struct record_sample *sample)
 {
-	uint32_t worker = introduce_worker(in, p);
 	bool walks = sample->stop != STOP_NO_USER && sample->stop != STOP_COMPAT32;
 
 	/* Ranges are asked for only where there is a user stack: kernel threads have none. */
 	if (walks && processes_stale(in->processes, p) && in->now_ns >= p->ask_after_ns &&
-	    asks_process(in->asks, p, worker, true)) {
+	    introduce_ask_process(in, p, true)) {
 		p->asked = p->identified = true;
 		p->ask_after_ns = in->now_ns + ASK_AGAIN_NS;
 	}
 	if (!p->introduced)
 		introduce_process(in, p, !p->ranges_known && p->asked ? PROCESS_PENDING : 0);
 	if (!p->identified)
-		p->identified = asks_process(in->asks, p, worker, false);
+		p->identified = introduce_ask_process(in, p, false);
 	if (p->ranges_known && !p->published)
 		processes_publish(p);
 }
@@ -112,10 +152,8 @@ void introduce_mapping(struct introduce *in, struct process *p, const struct rec
 	struct queue *queue = &in->workers->worker[introduce_worker(in, p)].process;
 	struct record_mapping record = introduce_record(p, range);
 
-	if (introduce_file(in, p, range) || queue_push(queue, &record, sizeof(record))) {
-		p->introduced = false;
-		ledger_add(in->ledger, C_introductions_failed, 1);
-	}
+	p->introduced = introduce_file(in, p, range) && !queue_push(queue, &record, sizeof(record));
+	ledger_add(in->ledger, C_introductions_failed, !p->introduced);
 }
 
 void introduce_answer(struct introduce *in, struct process *p, int error)
@@ -136,13 +174,36 @@ void introduce_exit(struct introduce *in, const struct process *p)
 			   sizeof(record));
 }
 
+void introduce_file_again(struct introduce *in, uint32_t worker, uint32_t file_id)
+{
+	struct file *file = files_by_id(in->files, file_id);
+
+	for (uint32_t slot = 0; slot < in->processes->used; slot++) {
+		struct process *p = &in->processes->process[slot];
+		const struct record_range *ranges = processes_ranges(in->processes, p);
+
+		for (uint32_t i = 0; p->pid && !p->exited_ns && i < p->n; i++) {
+			if (ranges[i].file_id != file_id)
+				continue;
+			if (file)
+				introduce_ask_file(in, p, worker, file, &ranges[i]);
+			else /* the id is forgotten: learn the ranges again, with new ids */
+				p->lost_epoch = in->processes->lost_epoch - 1;
+			return;
+		}
+	}
+}
+
 void introduce_forgotten(struct introduce *in, uint32_t worker)
 {
-	files_untell(in->files, worker);
-	for (uint32_t i = 0; i < in->processes->max; i++) {
+	for (uint32_t i = 0; i < FILES_MAX; i++) {
+		in->files->file[i].told &= ~(1u << worker);
+		in->files->file[i].asked &= ~(1u << worker);
+	}
+	for (uint32_t i = 0; i < in->processes->used; i++) {
 		struct process *p = &in->processes->process[i];
 
-		if (p->pid && introduce_worker(in, p) == worker)
+		if (introduce_worker(in, p) == worker)
 			p->introduced = p->identified = false;
 	}
 }

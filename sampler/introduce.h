@@ -6,7 +6,6 @@
 #ifndef SCONCE_SAMPLER_INTRODUCE_H
 #define SCONCE_SAMPLER_INTRODUCE_H
 
-#include "sampler/asks.h"
 #include "sampler/files.h"
 #include "sampler/processes.h"
 #include "sampler/workers.h"
@@ -16,8 +15,10 @@ struct introduce {
 	struct ledger_writer *ledger;
 	struct processes *processes;
 	struct files *files;
-	struct asks *asks;
 	struct workers *workers;
+	struct channel broker;
+	uint32_t
+	    unanswered;	 /* questions to the broker to which an answer comes: ranges and files */
 	uint64_t now_ns; /* of this turn */
 };
 
@@ -30,6 +31,8 @@ void introduce_mapping(struct introduce *in, struct process *p, const struct rec
 void introduce_answer(struct introduce *in, struct process *p, int error);
 /* p is forgotten. */
 void introduce_exit(struct introduce *in, const struct process *p);
+/* The worker asks for a file. */
+void introduce_file_again(struct introduce *in, uint32_t worker, uint32_t file_id);
 /* Worker k begins with nothing: tell it again, process by process, as their samples come. */
 void introduce_forgotten(struct introduce *in, uint32_t worker);
 

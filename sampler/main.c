@@ -29,9 +29,7 @@ static struct {
 	struct inbox inbox;
 	struct processes processes;
 	struct files files;
-	struct asks asks;
 	struct workers workers;
-	struct channel broker;
 	int epoll;
 	uint64_t drain_end_ns, report_after_ns;
 } self;
@@ -66,8 +64,7 @@ static void open_tables(const struct config *config)
 
 		nanosleep(&pause, NULL);
 	}
-	check(processes_init(&self.processes, config->processes_max, ranges, config->ranges_max),
-	      "the process table");
+	processes_init(&self.processes, config->processes_max, ranges, config->ranges_max);
 }
 
 static void watch(int fd, uint32_t events)
@@ -109,21 +106,20 @@ static void open_all(void)
 	if (self.epoll < 0)
 		fatal("epoll_create1: %m");
 	open_tables(config);
-	check(files_init(&self.files, (uint32_t)ledger->now.position[POSITION_FILE_ID]),
-	      "the file table");
+	files_init(&self.files, (uint32_t)ledger->now.position[POSITION_FILE_ID]);
 	check(workers_open(&self.workers, config->workers, FD_SAMPLER_WORKERS, ledger),
 	      "the workers' queues");
 	open_rings(config);
-	channel_init(&self.broker, FD_SAMPLER_BROKER, ROLE_SAMPLER, ROLE_BROKER, true);
+	channel_init(&self.pump.introduce.broker, FD_SAMPLER_BROKER, ROLE_SAMPLER, ROLE_BROKER,
+		     true);
 	watch(FD_SUPERVISOR, EPOLLIN);
 	watch(FD_SAMPLER_BROKER, EPOLLIN);
 	for (uint32_t k = 0; k < self.workers.n; k++)
 		watch(self.workers.worker[k].channel.fd, EPOLLIN);
-	self.pump.introduce = (struct introduce){.ledger = ledger,
-						 .processes = &self.processes,
-						 .files = &self.files,
-						 .asks = &self.asks,
-						 .workers = &self.workers};
+	self.pump.introduce.ledger = ledger;
+	self.pump.introduce.processes = &self.processes;
+	self.pump.introduce.files = &self.files;
+	self.pump.introduce.workers = &self.workers;
 	self.inbox.introduce = &self.pump.introduce;
 	self.pump.sideband.handle = pump_event;
 	self.pump.sideband.arg = &self.pump;
@@ -144,7 +140,7 @@ static void report(int slot, int error)
 
 static void read_messages(void)
 {
-	int err = inbox_read(&self.inbox, &self.broker, -1);
+	int err = inbox_read(&self.inbox, &self.pump.introduce.broker, -1);
 
 	if (err)
 		report(ROLE_BROKER, -err);
@@ -165,7 +161,7 @@ static bool drained(bool empty, uint64_t now_ns)
 		return false;
 	if (self.drain_end_ns == 0)
 		self.drain_end_ns = now_ns + DRAIN_WAIT_NS;
-	return (self.asks.n == 0 && self.asks.unanswered == 0) || now_ns >= self.drain_end_ns;
+	return self.pump.introduce.unanswered == 0 || now_ns >= self.drain_end_ns;
 }
 
 static void turn(void)
@@ -175,12 +171,9 @@ static void turn(void)
 
 	read_messages();
 	now_ns = child_now_ns();
-	processes_expire(&self.processes, now_ns);
-	workers_revive(&self.workers, now_ns);
+	processes_sweep(&self.processes, now_ns);
 	empty = pump_turn(&self.pump, now_ns);
 	pump_commit(&self.pump);
-	if (asks_flush(&self.asks, &self.broker, &self.child.ledger))
-		report(ROLE_BROKER, EPIPE);
 	if (drained(empty, now_ns))
 		child_drained(&self.child);
 }

@@ -1,5 +1,5 @@
 # sconce-sampler. What is linked by its tests too, without main and the bpf() calls:
-SAMPLER_SRCS = sampler/ranges.c sampler/slices.c sampler/processes.c sampler/files.c sampler/asks.c \
+SAMPLER_SRCS = sampler/ranges.c sampler/slices.c sampler/processes.c sampler/files.c \
 	sampler/workers.c sampler/introduce.c sampler/ring.c sampler/sideband.c sampler/pump.c \
 	sampler/inbox.c
 

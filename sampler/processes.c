@@ -8,53 +8,36 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sampler/ranges.h"
 #include "sampler/tables.h"
 
 #define REFUSED_AGAIN_NS 10000000000ull
+#define SWEEP_PART	 16 /* of the table in one turn */
 
-int processes_init(struct processes *t, uint32_t max, struct record_range *ranges,
-		   uint32_t ranges_max)
+void processes_init(struct processes *t, uint32_t max, struct record_range *ranges,
+		    uint32_t ranges_max)
 {
-	memset(t, 0, sizeof(*t));
-	t->max = max;
-	t->process = calloc(max, sizeof(*t->process));
-	t->bucket = malloc(max * sizeof(*t->bucket));
-	t->dying = calloc(max, sizeof(*t->dying));
-	if (!t->process || !t->bucket || !t->dying || slices_init(&t->slices, ranges, ranges_max)) {
-		processes_fini(t);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < max; i++) {
-		t->bucket[i] = PROCESSES_NONE;
-		t->process[i].next = i + 1 < max ? i + 1 : PROCESSES_NONE;
-	}
-	return 0;
+	t->max = max < PROCESSES_MAX ? max : PROCESSES_MAX;
+	slices_init(&t->slices, ranges, ranges_max);
 }
 
-void processes_fini(struct processes *t)
+/* The link that leads to pid, or the end of its chain. */
+static uint32_t *processes_link(struct processes *t, uint32_t pid)
 {
-	slices_fini(&t->slices);
-	free(t->process);
-	free(t->bucket);
-	free(t->dying);
-	memset(t, 0, sizeof(*t));
-}
+	uint32_t *link = &t->bucket[(pid * 2654435761u) % PROCESSES_MAX];
 
-static uint32_t *processes_bucket(struct processes *t, uint32_t pid)
-{
-	return &t->bucket[((uint64_t)(pid * 2654435761u) * t->max) >> 32];
+	while (*link && t->process[*link - 1].pid != pid)
+		link = &t->process[*link - 1].next;
+	return link;
 }
 
 struct process *processes_find(struct processes *t, uint32_t pid)
 {
-	for (uint32_t i = *processes_bucket(t, pid); i != PROCESSES_NONE; i = t->process[i].next)
-		if (t->process[i].pid == pid)
-			return &t->process[i];
-	return NULL;
+	uint32_t *link = processes_link(t, pid);
+
+	return *link ? &t->process[*link - 1] : NULL;
 }
 
 static void process_unpublish(struct process *p)
@@ -73,78 +56,70 @@ static void process_clear_ranges(struct processes *t, struct process *p)
 	p->n = 0;
 }
 
-/* The slot stays in its hash chain and, if it was dying, in that queue. */
-static void process_begin(struct processes *t, struct process *p, uint32_t pid, uint64_t time_ns)
-{
-	*p = (struct process){.pid = pid,
-			      .next = p->next,
-			      .first = SLICES_NONE,
-			      .born_ns = time_ns,
-			      .lost_epoch = t->lost_epoch,
-			      .mentioned = true,
-			      .dying = p->dying};
-}
-
 static void process_forget(struct processes *t, struct process *p)
 {
-	uint32_t slot = (uint32_t)(p - t->process);
-	uint32_t *link = processes_bucket(t, p->pid);
+	uint32_t *link = processes_link(t, p->pid);
 
 	process_unpublish(p);
-	if (t->on_forget)
-		t->on_forget(t->arg, p);
+	t->on_forget(t->arg, p);
 	process_clear_ranges(t, p);
-	while (*link != slot)
-		link = &t->process[*link].next;
 	*link = p->next;
 	p->pid = 0;
 	p->next = t->free_first;
-	t->free_first = slot;
+	t->free_first = (uint32_t)(p - t->process) + 1;
 	t->n--;
 }
 
-/* Make room by forgetting one that was not mentioned since the hand passed last; keep may be NULL.
- */
-static void processes_evict(struct processes *t, const struct process *keep)
+void processes_sweep(struct processes *t, uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < 2 * t->max; i++) {
-		struct process *p = &t->process[t->hand++ % t->max];
+	bool crowded = t->n >= t->max - t->max / 8;
 
-		if (!p->pid || p->dying || p == keep)
-			continue;
-		if (!p->mentioned) {
+	t->now_ns = now_ns;
+	for (uint32_t i = 0; i < t->used / SWEEP_PART + 1 && t->used; i++) {
+		struct process *p = &t->process[t->hand++ % t->used];
+		bool gone = p->exited_ns && now_ns >= p->exited_ns + TABLES_GRACE_NS;
+
+		if (p->pid && (gone || (crowded && !p->mentioned)))
 			process_forget(t, p);
-			return;
-		}
-		p->mentioned = false;
+		if (crowded)
+			p->mentioned = false;
 	}
+}
+
+static struct process *processes_new(struct processes *t, uint32_t pid)
+{
+	uint32_t *link = processes_link(t, pid), slot = t->free_first;
+
+	if (slot)
+		t->free_first = t->process[slot - 1].next;
+	else if (t->used < t->max)
+		slot = ++t->used;
+	else
+		return NULL;
+	*link = slot;
+	t->process[slot - 1].next = 0;
+	t->n++;
+	return &t->process[slot - 1];
 }
 
 /* An entry for a process that begins now, in place of an older one with that pid. */
 static struct process *processes_begin(struct processes *t, uint32_t pid, uint64_t time_ns)
 {
 	struct process *p = processes_find(t, pid);
-	uint32_t *bucket;
 
 	if (p) {
 		process_unpublish(p);
 		process_clear_ranges(t, p);
-		process_begin(t, p, pid, time_ns);
-		return p;
-	}
-	if (t->free_first == PROCESSES_NONE)
-		processes_evict(t, NULL);
-	if (t->free_first == PROCESSES_NONE) {
+	} else if (!(p = processes_new(t, pid))) {
 		t->refused++;
 		return NULL;
 	}
-	p = &t->process[t->free_first];
-	t->free_first = p->next;
-	process_begin(t, p, pid, time_ns);
-	bucket = processes_bucket(t, pid);
-	p->next = *bucket;
-	*bucket = (uint32_t)(p - t->process);
-	t->n++;
+	*p = (struct process){.pid = pid,
+			      .next = p->next,
+			      .first = SLICES_NONE,
+			      .born_ns = time_ns,
+			      .lost_epoch = t->lost_epoch,
+			      .mentioned = true};
 	return p;
 }
 
@@ -154,7 +129,7 @@ static int process_set_ranges(struct processes *t, struct process *p, uint32_t n
 	uint32_t first = SLICES_NONE;
 
 	if (n) {
-		first = slices_take(&t->slices, n + 1);
+		first = slices_take(&t->slices, n + 1, t->now_ns);
 		if (first == SLICES_NONE)
 			return -ENOSPC;
 		memcpy(t->slices.ranges + first, t->scratch, n * sizeof(*t->scratch));
@@ -194,7 +169,6 @@ static void process_no_room(struct processes *t, struct process *p, uint32_t n)
 {
 	t->ranges_refused += n;
 	processes_refuse(t, p);
-	processes_evict(t, p);
 }
 
 void processes_refuse(struct processes *t, struct process *p)
@@ -273,8 +247,8 @@ static bool process_append(struct processes *t, struct process *p, const struct 
 {
 	struct record_range *set = t->slices.ranges + p->first;
 
-	if (!p->n || slices_shared(&t->slices, p->first) ||
-	    p->n == slices_room(&t->slices, p->first) || set[p->n - 1].end >= range->start)
+	if (!p->n || !slices_has_room(&t->slices, p->first, p->n) ||
+	    set[p->n - 1].end >= range->start)
 		return false;
 	set[p->n++] = *range;
 	t->ranges_n++;
@@ -320,15 +294,6 @@ void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t ti
 		return;
 	/* Other threads may live on; then their next event takes this back. */
 	p->exited_ns = time_ns;
-	if (p->dying)
-		return;
-	p->dying = true;
-	t->dying[(t->dying_first + t->dying_n++) % t->max] = (uint32_t)(p - t->process);
-}
-
-void processes_lost(struct processes *t)
-{
-	t->lost_epoch++;
 }
 
 /* Does the sample say that the entry is of another process, or of an image that we saw nothing of?
@@ -362,11 +327,6 @@ struct process *processes_sample(struct processes *t, const struct record_sample
 	return p;
 }
 
-bool processes_stale(const struct processes *t, const struct process *p)
-{
-	return !p->ranges_known || p->lost_epoch != t->lost_epoch;
-}
-
 bool processes_answer(struct processes *t, struct process *p, const struct record_range *ranges,
 		      uint32_t n, uint64_t time_ns)
 {
@@ -392,38 +352,4 @@ bool processes_answer(struct processes *t, struct process *p, const struct recor
 	p->ranges_known = true;
 	p->lost_epoch = t->lost_epoch;
 	return true;
-}
-
-struct process *processes_mapping(struct processes *t, uint32_t file_id, struct record_range *range)
-{
-	for (uint32_t slot = 0; slot < t->max; slot++) {
-		struct process *p = &t->process[slot];
-
-		if (!p->pid || p->exited_ns)
-			continue;
-		for (uint32_t i = 0; i < p->n; i++)
-			if (processes_ranges(t, p)[i].file_id == file_id) {
-				*range = processes_ranges(t, p)[i];
-				return p;
-			}
-	}
-	return NULL;
-}
-
-void processes_expire(struct processes *t, uint64_t now_ns)
-{
-	t->now_ns = now_ns;
-	for (uint32_t todo = t->dying_n; todo > 0; todo--) {
-		uint32_t slot = t->dying[t->dying_first];
-		struct process *p = &t->process[slot];
-
-		if (p->exited_ns && now_ns < p->exited_ns + TABLES_GRACE_NS)
-			break;
-		t->dying_first = (t->dying_first + 1) % t->max;
-		t->dying_n--;
-		p->dying = false;
-		if (p->exited_ns)
-			process_forget(t, p);
-	}
-	slices_expire(&t->slices, now_ns);
 }

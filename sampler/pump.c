@@ -7,83 +7,84 @@
 #include "sampler/pump.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #define BATCH_SAMPLES 512
 
-static bool pump_anonymous(const struct sideband_event *event)
-{
-	return event->inode == 0 || strncmp(event->path, "/memfd:", 7) == 0;
-}
+typedef void pump_handler(struct pump *, const union sideband_record *, uint64_t time_ns);
 
-bool pump_range(struct files *files, const struct sideband_event *event, struct record_range *range)
+/* False: no file id to be had. */
+static bool pump_range(struct files *files, const union sideband_record *r,
+		       struct record_range *range)
 {
 	struct file *file;
 
-	*range = (struct record_range){
-	    .start = event->start, .end = event->end, .offset = event->offset};
-	if (strcmp(event->path, "[vdso]") == 0) {
+	*range = (struct record_range){.start = r->mmap2.start,
+				       .end = r->mmap2.start + r->mmap2.len,
+				       .offset = r->mmap2.offset};
+	if (strcmp(r->mmap2.path, "[vdso]") == 0)
 		range->flags = RANGE_VDSO;
-		return true;
-	}
-	if (pump_anonymous(event)) {
+	else if (r->mmap2.inode == 0 || strncmp(r->mmap2.path, "/memfd:", 7) == 0)
 		range->flags = RANGE_ANON;
+	if (range->flags)
 		return true;
-	}
-	file = files_of(files, event->dev_major, event->dev_minor, event->inode, event->generation,
-			event->path);
-	if (!file)
-		return false;
-	range->file_id = file->id;
-	return true;
+	file = files_of(files, r->mmap2.dev_major, r->mmap2.dev_minor, r->mmap2.inode,
+			r->mmap2.generation, r->mmap2.path);
+	range->file_id = file ? file->id : 0;
+	return file;
 }
 
-static void pump_on_fork(struct pump *pump, const struct sideband_event *event)
+static void pump_fork(struct pump *pump, const union sideband_record *r, uint64_t time_ns)
 {
-	processes_fork(pump->introduce.processes, event->pid, event->parent_pid, event->time_ns);
+	processes_fork(pump->introduce.processes, r->task.pid, r->task.parent_pid, time_ns);
 }
 
-static void pump_on_exec(struct pump *pump, const struct sideband_event *event)
+static void pump_exit(struct pump *pump, const union sideband_record *r, uint64_t time_ns)
 {
-	processes_exec(pump->introduce.processes, event->pid, event->time_ns);
+	processes_exit(pump->introduce.processes, r->task.pid, r->task.tid, time_ns);
 }
 
-static void pump_on_exit(struct pump *pump, const struct sideband_event *event)
+static void pump_comm(struct pump *pump, const union sideband_record *r, uint64_t time_ns)
 {
-	processes_exit(pump->introduce.processes, event->pid, event->tid, event->time_ns);
+	if (r->header.misc & PERF_RECORD_MISC_COMM_EXEC)
+		processes_exec(pump->introduce.processes, r->comm.pid, time_ns);
 }
 
-static void pump_on_map(struct pump *pump, const struct sideband_event *event)
+static void pump_mmap2(struct pump *pump, const union sideband_record *r, uint64_t time_ns)
 {
 	struct introduce *in = &pump->introduce;
 	struct record_range range;
 	struct process *p;
 
-	if (!pump_range(in->files, event, &range)) {
+	if (!(r->mmap2.prot & PROT_EXEC) || r->mmap2.len == 0)
+		return;
+	if (!pump_range(in->files, r, &range)) {
 		ledger_add(in->ledger, C_files_refused, 1);
 		return;
 	}
-	p = processes_map(in->processes, event->pid, &range, event->time_ns);
+	p = processes_map(in->processes, r->mmap2.pid, &range, time_ns);
 	if (p && p->introduced)
 		introduce_mapping(in, p, &range);
 }
 
-static void pump_on_lost(struct pump *pump, const struct sideband_event *event)
+static void pump_lost(struct pump *pump, const union sideband_record *r, uint64_t time_ns)
 {
-	ledger_add(pump->introduce.ledger, C_sideband_lost, event->lost);
-	processes_lost(pump->introduce.processes);
+	(void)time_ns;
+	ledger_add(pump->introduce.ledger, C_sideband_lost, r->lost.records);
+	pump->introduce.processes->lost_epoch++;
 }
 
-void pump_event(void *arg, const struct sideband_event *event)
+void pump_event(void *arg, const union sideband_record *record, uint64_t time_ns)
 {
-	static void (*const handlers[])(struct pump *, const struct sideband_event *) = {
-	    [SIDEBAND_FORK] = pump_on_fork, [SIDEBAND_EXEC] = pump_on_exec,
-	    [SIDEBAND_MAP] = pump_on_map,   [SIDEBAND_EXIT] = pump_on_exit,
-	    [SIDEBAND_LOST] = pump_on_lost,
+	static pump_handler *const handlers[PERF_RECORD_MAX] = {
+	    [PERF_RECORD_FORK] = pump_fork,   [PERF_RECORD_EXIT] = pump_exit,
+	    [PERF_RECORD_COMM] = pump_comm,   [PERF_RECORD_LOST] = pump_lost,
+	    [PERF_RECORD_MMAP2] = pump_mmap2,
 	};
 	struct pump *pump = arg;
 
 	ledger_add(pump->introduce.ledger, C_sideband_records, 1);
-	handlers[event->kind](pump, event);
+	handlers[record->header.type](pump, record, time_ns);
 }
 
 static bool pump_sample_valid(const struct record_sample *sample, uint32_t len_bytes)
@@ -167,8 +168,7 @@ bool pump_turn(struct pump *pump, uint64_t now_ns)
 
 	pump->introduce.now_ns = now_ns;
 	ring_begin(&pump->ring);
-	sideband_begin(&pump->sideband, now_ns);
-	empty = pump->ring.cursor == pump->ring.end && sideband_empty(&pump->sideband);
+	empty = !sideband_begin(&pump->sideband, now_ns) && pump->ring.cursor == pump->ring.end;
 	while ((record = ring_next(&pump->ring, &len_bytes))) {
 		pump_sample(pump, record, len_bytes);
 		if (++batch % BATCH_SAMPLES == 0)

@@ -26,12 +26,8 @@ struct pump {
  */
 bool pump_turn(struct pump *pump, uint64_t now_ns);
 /* Handler of the side-band; arg is the pump. */
-void pump_event(void *arg, const struct sideband_event *event);
+void pump_event(void *arg, const union sideband_record *record, uint64_t time_ns);
 /* Write down what was done, then let the others see it. */
 void pump_commit(struct pump *pump);
-
-/* A mapping as the kernel tells it -> a range with a file id. False: no id to be had. */
-bool pump_range(struct files *files, const struct sideband_event *event,
-		struct record_range *range);
 
 #endif

@@ -12,29 +12,24 @@
 /* The first range that ends behind address. */
 static uint32_t ranges_find(const struct record_range *set, uint32_t n, uint64_t address)
 {
-	uint32_t low = 0, high = n;
+	uint32_t low = 0;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
+	while (low < n) {
+		uint32_t middle = low + (n - low) / 2;
 
 		if (set[middle].end <= address)
 			low = middle + 1;
 		else
-			high = middle;
+			n = middle;
 	}
 	return low;
 }
 
-static bool ranges_same_file(const struct record_range *a, const struct record_range *b)
+/* Do both show the same bytes of the same file? Offsets of anonymous memory mean nothing. */
+static bool ranges_agree(const struct record_range *a, const struct record_range *b)
 {
-	return a->file_id == b->file_id && a->flags == b->flags;
-}
-
-/* Does b go on where a ends? Offsets of anonymous memory mean nothing. */
-static bool ranges_continue(const struct record_range *a, const struct record_range *b)
-{
-	return a->end == b->start && ranges_same_file(a, b) &&
-	       ((a->flags & RANGE_ANON) || a->offset + (a->end - a->start) == b->offset);
+	return a->file_id == b->file_id && a->flags == b->flags &&
+	       ((a->flags & RANGE_ANON) || a->offset - a->start == b->offset - b->start);
 }
 
 bool ranges_has(const struct record_range *set, uint32_t n, const struct record_range *range)
@@ -42,41 +37,34 @@ bool ranges_has(const struct record_range *set, uint32_t n, const struct record_
 	uint32_t i = ranges_find(set, n, range->start);
 
 	return i < n && set[i].start <= range->start && range->end <= set[i].end &&
-	       ranges_same_file(&set[i], range) &&
-	       ((range->flags & RANGE_ANON) ||
-		set[i].offset + (range->start - set[i].start) == range->offset);
+	       ranges_agree(&set[i], range);
 }
 
 int ranges_insert(struct record_range *set, uint32_t *n, uint32_t max,
 		  const struct record_range *range)
 {
-	struct record_range put[3]; /* what is left of a cut range, the new one, what is left */
-	uint32_t first, last, put_n = 0;
+	uint32_t first = ranges_find(set, *n, range->start), last = first, put_n = 0;
+	struct record_range put[3]; /* what is left before it, itself, what is left behind it */
 
-	if (range->start >= range->end)
-		return -EINVAL;
 	if (*n + 2 > max)
 		return -ENOSPC;
-	first = last = ranges_find(set, *n, range->start);
+	/* A neighbour that ends where this begins is taken up too, to be joined. */
+	if (first > 0 && set[first - 1].end == range->start && ranges_agree(&set[first - 1], range))
+		first--;
 	while (last < *n && set[last].start < range->end)
 		last++;
-	/* set[first .. last) overlaps */
 	if (first < last && set[first].start < range->start) {
-		put[put_n] = set[first];
+		put[0] = set[first];
 		put[put_n++].end = range->start;
-	} else if (first > 0 && ranges_continue(&set[first - 1], range)) {
-		put[put_n++] = set[--first];
 	}
-	if (put_n && ranges_continue(&put[0], range))
+	if (put_n && ranges_agree(&put[0], range))
 		put[0].end = range->end;
 	else
 		put[put_n++] = *range;
-	if (last > first && set[last - 1].end > range->end) {
+	if (first < last && set[last - 1].end > range->end) {
 		put[put_n] = set[last - 1];
 		put[put_n].offset += range->end - put[put_n].start;
 		put[put_n++].start = range->end;
-	} else if (last < *n && ranges_continue(&put[put_n - 1], &set[last])) {
-		put[put_n - 1].end = set[last++].end;
 	}
 	memmove(set + first + put_n, set + last, (*n - last) * sizeof(*set));
 	memcpy(set + first, put, put_n * sizeof(*set));

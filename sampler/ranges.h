@@ -13,8 +13,8 @@
 /*
  * Put a new mapping into set[*n]. It replaces whatever it overlaps, because the kernel had unmapped
  * that before; cutting the middle out of a range makes two of it, so the set may grow by two. A
- * neighbour that goes on in the same file is joined. 0; -EINVAL for an empty range; -ENOSPC when
- * the set is not smaller than max - 1, and then it is unchanged.
+ * range that it goes on from is joined. 0, or -ENOSPC when there is no room for two more, and then
+ * nothing has changed. range->start < range->end.
  */
 int ranges_insert(struct record_range *set, uint32_t *n, uint32_t max,
 		  const struct record_range *range);

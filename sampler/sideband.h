@@ -9,24 +9,39 @@
 #ifndef SCONCE_SAMPLER_SIDEBAND_H
 #define SCONCE_SAMPLER_SIDEBAND_H
 
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/config.h"
 
-struct perf_event_mmap_page;
+#define SIDEBAND_RECORD_MAX 8192u /* MMAP2 with the longest path is half of it */
 
-enum sideband_kind { SIDEBAND_FORK, SIDEBAND_EXEC, SIDEBAND_MAP, SIDEBAND_EXIT, SIDEBAND_LOST };
-
-struct sideband_event {
-	enum sideband_kind kind;
-	uint32_t pid, tid, parent_pid;
-	uint64_t time_ns;
-	uint64_t lost; /* records */
-	/* SIDEBAND_MAP */
-	uint64_t start, end, offset, inode, generation;
-	uint32_t dev_major, dev_minor;
-	const char *path; /* ends in NUL; until the next event */
+/* The kernel's layouts (linux/perf_event.h gives them in comments). The time follows. */
+union sideband_record {
+	struct perf_event_header header;
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, parent_pid, tid, parent_tid;
+	} task; /* FORK, EXIT */
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+	} comm;
+	struct {
+		struct perf_event_header header;
+		uint64_t id, records;
+	} lost;
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		uint64_t start, len, offset;
+		uint32_t dev_major, dev_minor;
+		uint64_t inode, generation;
+		uint32_t prot, flags;
+		char path[]; /* ends in NUL */
+	} mmap2;
+	uint64_t word[SIDEBAND_RECORD_MAX / 8];
 };
 
 struct sideband_ring {
@@ -41,7 +56,8 @@ struct sideband {
 	uint32_t n;
 	struct sideband_ring *oldest; /* whose next record comes first; NULL = all are empty */
 	uint64_t horizon_ns;
-	void (*handle)(void *arg, const struct sideband_event *event);
+	/* record is as long as its type needs; one that cannot be read comes as LOST */
+	void (*handle)(void *arg, const union sideband_record *record, uint64_t time_ns);
 	void *arg;
 };
 
@@ -49,15 +65,10 @@ struct sideband {
 int sideband_open(struct sideband *sideband, int fd, uint32_t pages);
 /*
  * See what is there; now_ns was read before. Later records wait for the next turn, because an older
- * one may still be missing in a ring that was looked at before.
+ * one may still be missing in a ring that was looked at before. False when all are empty.
  */
-void sideband_begin(struct sideband *sideband, uint64_t now_ns);
+bool sideband_begin(struct sideband *sideband, uint64_t now_ns);
 /* Handle every record up to until_ns, oldest first. */
 void sideband_apply(struct sideband *sideband, uint64_t until_ns);
-/* Nothing is left of what sideband_begin() saw. */
-bool sideband_empty(const struct sideband *sideband);
-
-/* One record, already in one piece. False when it is of no interest or malformed. For tests too. */
-bool sideband_parse(const void *record, uint32_t len_bytes, struct sideband_event *event);
 
 #endif

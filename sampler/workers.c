@@ -11,8 +11,6 @@
 
 #include "proto/fds.h"
 
-#define REVIVE_NS 1000000000ull
-
 /*
  * Go on at the committed position. If the queue is younger than the ledger (it was replaced), what
  * stands behind its head is not a chain of records that ends there, and the head holds.
@@ -76,10 +74,10 @@ void workers_store(const struct workers *workers, struct ledger_writer *ledger)
 
 static void workers_publish_queue(struct queue *queue)
 {
-	uint64_t head = atomic_load_explicit(&queue->head->head, memory_order_relaxed);
-
-	if (head != queue->cursor)
+	if (atomic_load_explicit(&queue->head->head, memory_order_relaxed) != queue->cursor)
 		queue_publish(queue, queue->cursor);
+	/* Its consumer wrote nonsense. It is replaced on the same queue: look again. */
+	queue->dead = false;
 }
 
 void workers_publish(struct workers *workers)
@@ -88,16 +86,4 @@ void workers_publish(struct workers *workers)
 		workers_publish_queue(&workers->worker[k].process);
 	for (uint32_t k = 0; k < workers->n; k++)
 		workers_publish_queue(&workers->worker[k].samples);
-}
-
-void workers_revive(struct workers *workers, uint64_t now_ns)
-{
-	for (uint32_t k = 0; k < workers->n; k++) {
-		struct worker *worker = &workers->worker[k];
-
-		if (!worker->samples.dead && !worker->process.dead)
-			worker->revive_ns = now_ns + REVIVE_NS;
-		else if (now_ns >= worker->revive_ns)
-			worker->samples.dead = worker->process.dead = false;
-	}
 }

@@ -23,7 +23,6 @@ enum sampler_position {
 struct worker {
 	struct channel channel;
 	struct queue samples, process;
-	uint64_t revive_ns; /* a dead queue is looked at again */
 };
 
 struct workers {
@@ -43,8 +42,5 @@ uint32_t workers_of(const struct workers *workers, uint32_t pid);
 /* Before and after ledger_commit(). */
 void workers_store(const struct workers *workers, struct ledger_writer *ledger);
 void workers_publish(struct workers *workers);
-
-/* A queue whose consumer wrote nonsense may be whole again, because the worker was replaced. */
-void workers_revive(struct workers *workers, uint64_t now_ns);
 
 #endif
