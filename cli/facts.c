@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "cli/facts.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+static void facts_line(const char *path, char *line, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, line, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	line[n > 0 ? n : 0] = 0;
+	line[strcspn(line, "\n")] = 0;
+}
+
+/* "0-3" or "0,2-7": the highest number, plus one. */
+static uint32_t facts_cpus(void)
+{
+	char line[256], *last;
+	long cpus;
+
+	facts_line("/sys/devices/system/cpu/possible", line, sizeof(line));
+	last = line + strlen(line);
+	while (last > line && last[-1] >= '0' && last[-1] <= '9')
+		last--;
+	cpus = *last ? atol(last) + 1 : sysconf(_SC_NPROCESSORS_CONF);
+	return cpus < 1 ? 1 : cpus > CONFIG_CPUS_MAX ? CONFIG_CPUS_MAX : (uint32_t)cpus;
+}
+
+void facts_find(struct config_runtime *runtime)
+{
+	struct timespec now;
+	struct utsname name = {0};
+	const char *arch;
+	char line[16];
+
+	memset(runtime, 0, sizeof(*runtime));
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	runtime->start_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+	runtime->cpus = facts_cpus();
+	facts_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line));
+	runtime->perf_event_paranoid = atoi(line);
+	if (getrandom(runtime->instance, sizeof(runtime->instance), 0) < 0)
+		memcpy(runtime->instance, &runtime->start_ns, sizeof(runtime->start_ns));
+	uname(&name);
+	/* The names that OpenTelemetry gives to architectures. */
+	arch = strcmp(name.machine, "x86_64") == 0    ? "amd64"
+	       : strcmp(name.machine, "aarch64") == 0 ? "arm64"
+						      : name.machine;
+	snprintf(runtime->host_arch, sizeof(runtime->host_arch), "%.31s", arch);
+	snprintf(runtime->host_name, sizeof(runtime->host_name), "%s", name.nodename);
+	snprintf(runtime->os_release, sizeof(runtime->os_release), "%s", name.release);
+	facts_line("/etc/machine-id", runtime->host_id, sizeof(runtime->host_id));
+}
+
+const char *facts_missing(const char *command)
+{
+	static char text[256];
+
+	if (geteuid() != 0) {
+		snprintf(text, sizeof(text), "sconce needs root: sudo sconce %s ...", command);
+		return text;
+	}
+	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0)
+		return NULL;
+	if (access("/sys/kernel", F_OK) != 0)
+		return "/sys is not mounted: mount -t sysfs sysfs /sys";
+	return "this kernel has no BTF (/sys/kernel/btf/vmlinux): boot one built with "
+	       "CONFIG_DEBUG_INFO_BTF=y, as Debian 12 and Ubuntu 22.04 have it";
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What has to be known about the machine before anything starts.
+ */
+#ifndef SCONCE_CLI_FACTS_H
+#define SCONCE_CLI_FACTS_H
+
+#include "proto/config.h"
+
+void facts_find(struct config_runtime *runtime);
+
+/* Can we profile here at all? NULL, or one line that says what is missing and what to do. */
+const char *facts_missing(const char *command);
+
+#endif

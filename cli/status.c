@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "cli/status.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/snapshot.h"
+#include "proto/channel.h"
+
+#define ANSWER_MS 5000
+
+/* What /proc knows of a process; zero where it is gone or may not be read. */
+struct status_process {
+	uint32_t uid;
+	uint64_t capabilities; /* CapEff */
+	double cpu_s;
+	uint64_t pss_bytes;
+};
+
+static const char *const capability_names[] = {
+	"CHOWN",	  "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER",	       "FSETID",
+	"KILL",		  "SETGID",	  "SETUID",	     "SETPCAP",	       "LINUX_IMMUTABLE",
+	"NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN",    "NET_RAW",	       "IPC_LOCK",
+	"IPC_OWNER",	  "SYS_MODULE",	  "SYS_RAWIO",	     "SYS_CHROOT",     "SYS_PTRACE",
+	"SYS_PACCT",	  "SYS_ADMIN",	  "SYS_BOOT",	     "SYS_NICE",       "SYS_RESOURCE",
+	"SYS_TIME",	  "SYS_TTY_CONFIG", "MKNOD",	     "LEASE",	       "AUDIT_WRITE",
+	"AUDIT_CONTROL",  "SETFCAP",	  "MAC_OVERRIDE",    "MAC_ADMIN",      "SYSLOG",
+	"WAKE_ALARM",	  "BLOCK_SUSPEND", "AUDIT_READ",     "PERFMON",	       "BPF",
+	"CHECKPOINT_RESTORE"};
+
+#define CAPABILITIES (sizeof(capability_names) / sizeof(capability_names[0]))
+
+static FILE *status_open(int pid, const char *name)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return fopen(path, "re");
+}
+
+/* The number behind "field:" in a file of /proc. */
+static uint64_t status_field(int pid, const char *name, const char *field, int base)
+{
+	FILE *file = status_open(pid, name);
+	char line[256];
+	uint64_t value = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, field, strlen(field)) == 0) {
+			value = strtoull(line + strlen(field), NULL, base);
+			break;
+		}
+	if (file)
+		fclose(file);
+	return value;
+}
+
+static double status_cpu_s(int pid)
+{
+	FILE *file = status_open(pid, "stat");
+	unsigned long long user = 0, system = 0;
+	char line[1024], *p = NULL;
+
+	if (file && fgets(line, sizeof(line), file))
+		p = strrchr(line, ')'); /* the name may hold anything */
+	if (p && sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
+			&system) != 2)
+		user = system = 0;
+	if (file)
+		fclose(file);
+	return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+}
+
+static struct status_process status_process(const struct message_status_process *p)
+{
+	struct status_process process = {.uid = p->uid};
+
+	if (p->pid <= 0)
+		return process;
+	process.uid = (uint32_t)status_field(p->pid, "status", "Uid:", 10);
+	process.capabilities = status_field(p->pid, "status", "CapEff:", 16);
+	process.cpu_s = status_cpu_s(p->pid);
+	process.pss_bytes = status_field(p->pid, "smaps_rollup", "Pss:", 10) * 1024;
+	return process;
+}
+
+static void status_capabilities_text(uint64_t set, char *text, size_t size)
+{
+	size_t n = 0;
+
+	snprintf(text, size, "none");
+	if (__builtin_popcountll(set) > 8)
+		snprintf(text, size, "%d of %zu", __builtin_popcountll(set), CAPABILITIES);
+	for (size_t i = 0; i < CAPABILITIES && __builtin_popcountll(set) <= 8; i++)
+		if (set & 1ull << i && n < size)
+			n += (size_t)snprintf(text + n, size - n, "%s%s", n ? "," : "",
+					      capability_names[i]);
+}
+
+static double status_uptime_s(const struct message_status *status)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9 - (double)status->start_ns / 1e9;
+}
+
+static void status_print(const struct snapshot *s)
+{
+	const struct message_status *status = &s->status;
+	char capabilities[128];
+	const char *role = "";
+
+	printf("%u Hz, up %.0f s, BPF maps %.1f MiB, all memory at most %.0f MiB%s%s\n\n",
+	       status->rate_hz, status_uptime_s(status), (double)status->bpf_map_bytes / 0x1p20,
+	       (double)status->memory_limit_bytes / 0x1p20, status->viewer_url[0] ? ", " : "",
+	       status->viewer_url);
+	printf("%-12s %4s %8s %6s %8s %8s %8s  %s\n", "process", "slot", "pid", "uid", "cpu s",
+	       "pss MiB", "restarts", "capabilities");
+	for (uint32_t i = 0; i < status->processes_n; i++) {
+		const struct message_status_process *p = &status->processes[i];
+		struct status_process process = status_process(p);
+
+		status_capabilities_text(process.capabilities, capabilities, sizeof(capabilities));
+		printf("%-12s %4u %8d %6u %8.2f %8.1f %8u  %s", role_name((enum role)p->role),
+		       p->slot, p->pid, process.uid, process.cpu_s,
+		       (double)process.pss_bytes / 0x1p20, p->restarts,
+		       p->pid ? capabilities : "(not running)");
+		if (p->abandoned)
+			printf("  abandoned %u", p->abandoned);
+		putchar('\n');
+	}
+	for (enum counter c = 0; c < COUNTER_COUNT; c++) {
+		if (strcmp(role, counter_role(c)) != 0)
+			printf("\n%s\n", counter_role(c));
+		role = counter_role(c);
+		printf("  %-32s %14llu  %s\n", counter_name(c), (unsigned long long)s->counter[c],
+		       counter_help(c));
+	}
+}
+
+/* All strings are ours or numeric: none needs escaping. */
+static void status_print_json(const struct snapshot *s)
+{
+	const struct message_status *status = &s->status;
+
+	printf("{\"version\":\"%s\",\"rate_hz\":%u,\"uptime_s\":%.3f,\"viewer_url\":\"%s\","
+	       "\"bpf_map_bytes\":%llu,\"bpf_run_ns\":%llu,\"bpf_run_count\":%llu,"
+	       "\"memory_limit_bytes\":%llu,\"lost\":%llu,\"processes\":[",
+	       SCONCE_VERSION, status->rate_hz, status_uptime_s(status), status->viewer_url,
+	       (unsigned long long)status->bpf_map_bytes, (unsigned long long)status->bpf_run_ns,
+	       (unsigned long long)status->bpf_run_count,
+	       (unsigned long long)status->memory_limit_bytes,
+	       (unsigned long long)snapshot_lost(s));
+	for (uint32_t i = 0; i < status->processes_n; i++) {
+		const struct message_status_process *p = &status->processes[i];
+		struct status_process process = status_process(p);
+		const char *comma = "";
+
+		printf("%s{\"role\":\"%s\",\"slot\":%u,\"pid\":%d,\"uid\":%u,\"capabilities\":[",
+		       i ? "," : "", role_name((enum role)p->role), p->slot, p->pid, process.uid);
+		for (size_t c = 0; c < CAPABILITIES; c++)
+			if (process.capabilities & 1ull << c) {
+				printf("%s\"%s\"", comma, capability_names[c]);
+				comma = ",";
+			}
+		printf("],\"cpu_s\":%.2f,\"pss_bytes\":%llu,\"restarts\":%u,\"abandoned\":%u}",
+		       process.cpu_s, (unsigned long long)process.pss_bytes, p->restarts,
+		       p->abandoned);
+	}
+	printf("],\"counters\":{");
+	for (enum counter c = 0; c < COUNTER_COUNT; c++)
+		printf("%s\"%s\":%llu", c ? "," : "", counter_name(c),
+		       (unsigned long long)s->counter[c]);
+	printf("}}\n");
+}
+
+static int status_connect(const char *run_dir)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", run_dir,
+		     RUN_CONTROL_SOCKET) >= (int)sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+static int status_ask(int fd, struct snapshot *snapshot)
+{
+	struct message_empty none = {0};
+	struct pollfd answer = {fd, POLLIN, 0};
+	struct channel channel;
+	struct message message;
+	int fds[MESSAGE_FDS_MAX], err;
+	size_t fds_n;
+
+	channel_init(&channel, fd, ROLE_CLI, ROLE_SUPERVISOR, true);
+	err = channel_send(&channel, MESSAGE_STATUS, &none, NULL, 0);
+	if (!err && poll(&answer, 1, ANSWER_MS) != 1)
+		err = -ETIMEDOUT;
+	if (!err)
+		err = channel_recv(&channel, &message, fds, &fds_n);
+	if (!err && message.type != MESSAGE_STATUS_REPLY)
+		err = -EPROTO;
+	if (!err)
+		snapshot_take(snapshot, &message.status, fds, fds_n);
+	return err;
+}
+
+int status_main(struct options *options)
+{
+	const char *run_dir = options->config.run_dir;
+	static struct snapshot snapshot;
+	int fd = status_connect(run_dir), err;
+
+	if (fd == -EACCES || fd == -EPERM) {
+		fprintf(stderr, "sconce: status needs root: sudo sconce status\n");
+		return 1;
+	}
+	if (fd < 0) {
+		fprintf(stderr, "sconce: not running (%s/%s: %s); start it with: sudo sconce run\n",
+			run_dir, RUN_CONTROL_SOCKET, strerror(-fd));
+		return 1;
+	}
+	err = status_ask(fd, &snapshot);
+	close(fd);
+	if (err) {
+		fprintf(stderr, "sconce: no answer from the supervisor: %s\n", strerror(-err));
+		return 1;
+	}
+	if (options->json)
+		status_print_json(&snapshot);
+	else
+		status_print(&snapshot);
+	snapshot_free(&snapshot);
+	return 0;
+}
