@@ -126,56 +126,83 @@ static void wait_ready(struct harness *harness)
 		die("the viewer is not ready");
 }
 
+static void spawn(struct harness *harness)
+{
+	harness->pid = fork();
+	if (harness->pid == 0)
+		run_program(harness->fds, harness->fds_n);
+	if (harness->pid < 0)
+		die("fork");
+	wait_ready(harness);
+}
+
+static void place(struct harness *harness, int from, int to)
+{
+	harness->fds[harness->fds_n][0] = from;
+	harness->fds[harness->fds_n++][1] = to;
+}
+
 void harness_start(struct harness *harness, const struct config *config)
 {
-	int fds[8 + SLOT_COUNT][2], pair[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	size_t n = 0;
+	int pair[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	snprintf(harness->unix_path, sizeof(harness->unix_path), "%s/viewer-%d.sock",
 		 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", getpid());
 	if (null < 0 || channel_pair(pair))
 		die("start");
-#define PLACE(from, to) (fds[n][0] = (from), fds[n++][1] = (to))
-	PLACE(pair[1], FD_SUPERVISOR);
-	PLACE(config_fd(config), FD_CONFIG);
-	PLACE(listen_tcp(&harness->port), FD_VIEWER_HTTP);
-	PLACE(listen_unix(harness->unix_path), FD_VIEWER_INTAKE);
+	harness->fds_n = 0;
+	place(harness, null, STDOUT_FILENO);
+	place(harness, pair[1], FD_SUPERVISOR);
+	place(harness, config_fd(config), FD_CONFIG);
+	place(harness, listen_tcp(&harness->port), FD_VIEWER_HTTP);
+	place(harness, listen_unix(harness->unix_path), FD_VIEWER_INTAKE);
 	for (int slot = 0; slot < SLOT_COUNT; slot++) {
 		bool absent = slot == ROLE_CLI || slot == ROLE_LOADER || slot > SLOT_WORKER(1);
 
 		harness->ledgers[slot] = (struct segment){-1, -1};
 		if (!absent && ledger_create(&harness->ledgers[slot], "ledger"))
 			die("ledger");
-		PLACE(absent ? null : harness->ledgers[slot].ro, FD_VIEWER_LEDGERS + slot);
+		place(harness, absent ? null : harness->ledgers[slot].ro, FD_VIEWER_LEDGERS + slot);
 	}
-	PLACE(harness->ledgers[ROLE_VIEWER].rw, FD_LEDGER);
-	harness->pid = fork();
-	if (harness->pid == 0)
-		run_program(fds, n);
-	if (harness->pid < 0)
-		die("fork");
-	for (size_t i = 0; i < 4; i++)
-		close(fds[i][0]);
-	close(null);
+	place(harness, harness->ledgers[ROLE_VIEWER].rw, FD_LEDGER);
 	channel_init(&harness->channel, pair[0], ROLE_SUPERVISOR, ROLE_VIEWER, false);
-	wait_ready(harness);
+	spawn(harness);
 }
 
-void harness_stop(struct harness *harness)
+/* -1 when it does not end in time. */
+static int end_program(struct harness *harness, int signo)
 {
 	struct timespec tick = {0, 10000000};
 	int status = -1;
 
-	kill(harness->pid, SIGTERM);
+	kill(harness->pid, signo);
 	for (int i = 0; i < WAIT_MS / 10 && waitpid(harness->pid, &status, WNOHANG) == 0; i++)
 		nanosleep(&tick, NULL);
+	if (status == -1)
+		kill(harness->pid, SIGKILL);
+	return status;
+}
+
+void harness_restart(struct harness *harness, int signo)
+{
+	if (end_program(harness, signo) == -1)
+		abort();
+	channel_init(&harness->channel, harness->channel.fd, ROLE_SUPERVISOR, ROLE_VIEWER, false);
+	spawn(harness);
+}
+
+void harness_stop(struct harness *harness)
+{
+	int status = end_program(harness, SIGTERM);
+
 	if (status != 0) {
 		fprintf(stderr, "the viewer ended with status %#x\n", (unsigned)status);
-		kill(harness->pid, SIGKILL);
 		abort();
 	}
 	close(harness->channel.fd);
 	unlink(harness->unix_path);
+	for (size_t i = 0; i < 5; i++)
+		close(harness->fds[i][0]);
 	for (int slot = 0; slot < SLOT_COUNT; slot++)
 		if (harness->ledgers[slot].ro >= 0)
 			segment_close(&harness->ledgers[slot]);

@@ -19,12 +19,16 @@ struct harness {
 	char unix_path[108];  /* the intake */
 	struct channel channel; /* the supervisor's end */
 	struct segment ledgers[SLOT_COUNT]; /* ro = -1 where there is none */
+	int fds[8 + SLOT_COUNT][2]; /* kept for a restart: {ours, its number in the viewer} */
+	size_t fds_n;
 };
 
 /* Start and wait until it is ready. `config` comes from config_defaults(), then changed at will. */
 void harness_start(struct harness *harness, const struct config *config);
 /* SIGTERM; checks that it ends by itself, with 0. */
 void harness_stop(struct harness *harness);
+/* End it with this signal and start another on the same fds, as the supervisor does. */
+void harness_restart(struct harness *harness, int signo);
 /* A counter of the viewer's committed ledger. */
 uint64_t harness_counter(const struct harness *harness, enum counter counter);
 /* Set counters of another process, as if it had done something. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The real sconce-viewer: what it takes in, what it shows, what it refuses. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -433,6 +434,30 @@ static void test_drain(void **state)
 	get("/healthz", 200, "ok");
 }
 
+/* However it ended: the next one serves the same sockets, and counts on. Slots are empty again. */
+static void test_restart(void **state)
+{
+	static const int signals[] = {SIGTERM, SIGKILL};
+	struct bytes bytes = request(60);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		uint64_t before;
+
+		ask(200, DOOR_TCP, "PUT", SLOT, "", NULL, 0);
+		before = harness_counter(&viewer, C_intake_requests);
+		assert_true(harness_counter(&viewer, C_slots) > 0);
+		harness_restart(&viewer, signals[i]);
+		get(SLOT "/functions", 404, "\"status\":\"not open\"");
+		get("/", 200, "Collecting");
+		assert_int_equal(harness_counter(&viewer, C_slots), 0);
+		post(bytes, PROTOBUF, 200);
+		get("/", 200, KEY);
+		assert_int_equal(harness_counter(&viewer, C_intake_requests) - before, 1);
+	}
+	free(bytes.data);
+}
+
 static uint64_t turns(void)
 {
 	const struct ledger *ledger = ledger_map(viewer.ledgers[ROLE_VIEWER].ro);
@@ -525,6 +550,7 @@ int main(void)
 		cmocka_unit_test(test_headers_of_answers),
 		cmocka_unit_test(test_metrics_and_quality),
 		cmocka_unit_test(test_forty_connections),
+		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_drain),
 		cmocka_unit_test(test_idle_turns),
 	};
