@@ -6,9 +6,9 @@
 #include <time.h>
 
 #define FUNCTIONS_DEFAULT 1000
-#define FUNCTIONS_MAX 10000
-#define REPLY_SOFT_BYTES (HTTP_REPLY_BYTES - (64u << 10)) /* no further row is begun */
-#define NS_PER_S 1000000000ull
+#define FUNCTIONS_MAX	  10000
+#define REPLY_SOFT_BYTES  (HTTP_REPLY_BYTES - (64u << 10)) /* no further row is begun */
+#define NS_PER_S	  1000000000ull
 
 double api_unix_s(uint64_t boot_ns)
 {
@@ -61,7 +61,8 @@ static void api_workload(struct viewer *viewer, struct text *text, const struct 
 	json_u64(text, "cpuNs", use->cpu_ns);
 	text_str(text, ",");
 	json_u64(text, "samples", use->samples);
-	text_printf(text, ",\"lastSeenUnixSeconds\":%.3f,\"slot\":%s}", api_unix_s(use->last_seen_ns),
+	text_printf(text, ",\"lastSeenUnixSeconds\":%.3f,\"slot\":%s}",
+		    api_unix_s(use->last_seen_ns),
 		    slots_find(&viewer->slots, use->key) ? "true" : "false");
 }
 
@@ -157,7 +158,8 @@ void api_slots(void *context, const struct http_request *request, struct http_re
 	}
 	text_str(text, "],\"ended\":[");
 	for (i = 0; i < n; i++) { /* newest first */
-		const struct slot_ended *ended = &slots->ended[(slots->ended_n - 1 - i) % SLOTS_ENDED_MAX];
+		const struct slot_ended *ended =
+		    &slots->ended[(slots->ended_n - 1 - i) % SLOTS_ENDED_MAX];
 
 		json_comma(text, i);
 		text_str(text, "{\"key\":");

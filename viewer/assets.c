@@ -37,7 +37,8 @@ static void assets_send(struct asset *asset, struct http_reply *reply)
 
 void assets_css(void *context, const struct http_request *request, struct http_reply *reply)
 {
-	static struct asset css = {"text/css; charset=utf-8", assets_page_css, assets_page_css_end, ""};
+	static struct asset css = {"text/css; charset=utf-8", assets_page_css, assets_page_css_end,
+				   ""};
 
 	(void)context;
 	(void)request;
@@ -46,8 +47,8 @@ void assets_css(void *context, const struct http_request *request, struct http_r
 
 void assets_js(void *context, const struct http_request *request, struct http_reply *reply)
 {
-	static struct asset js = {"text/javascript; charset=utf-8", assets_page_js, assets_page_js_end,
-				  ""};
+	static struct asset js = {"text/javascript; charset=utf-8", assets_page_js,
+				  assets_page_js_end, ""};
 
 	(void)context;
 	(void)request;

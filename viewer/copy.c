@@ -134,8 +134,8 @@ static uint32_t copy_resource(struct copy *copy, uint32_t id)
 typedef uint32_t copy_function_of(struct copy *copy, uint32_t id);
 
 /* Translate through `known`. Id 0 stays 0; else 0 in *to is a failure. */
-static bool copy_once(struct copy *copy, copy_function_of *translate, uint32_t *known, uint32_t from,
-		      uint32_t *to)
+static bool copy_once(struct copy *copy, copy_function_of *translate, uint32_t *known,
+		      uint32_t from, uint32_t *to)
 {
 	if (from && !known[from])
 		known[from] = translate(copy, from);

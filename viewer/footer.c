@@ -21,7 +21,8 @@ static void footer_lost(struct text *text, const struct ledgers_sum *sum)
 	ledgers_lost(sum, stages);
 	for (size_t i = 0; i < LEDGERS_STAGES; i++)
 		lost += stages[i].lost;
-	text_printf(text, "%s%llu lost", lost ? "<span class=\"bad\">" : "", (unsigned long long)lost);
+	text_printf(text, "%s%llu lost", lost ? "<span class=\"bad\">" : "",
+		    (unsigned long long)lost);
 	for (size_t i = 0; i < LEDGERS_STAGES; i++) {
 		if (!stages[i].lost)
 			continue;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define FRAMES_FIRST 1024
-#define INDEX_FIRST 1024 /* a power of two */
+#define INDEX_FIRST  1024 /* a power of two */
 
 struct counting {
 	struct functions *functions;
@@ -89,7 +89,8 @@ static int counting_grow_rows(struct counting *counting)
 	return 0;
 }
 
-static struct function_row *counting_row(struct counting *counting, const struct profile_frame *frame)
+static struct function_row *counting_row(struct counting *counting,
+					 const struct profile_frame *frame)
 {
 	uint32_t hash = function_hash(frame->name, frame->module);
 	struct functions *functions = counting->functions;
@@ -100,11 +101,11 @@ static struct function_row *counting_row(struct counting *counting, const struct
 	place = counting_place(counting, frame, hash);
 	if (!*place) {
 		functions->row[functions->n++] = (struct function_row){
-			.name = frame->name,
-			.module = frame->module,
-			.file = frame->file,
-			.kernel = frame->kernel,
-			.hash = hash,
+		    .name = frame->name,
+		    .module = frame->module,
+		    .file = frame->file,
+		    .kernel = frame->kernel,
+		    .hash = hash,
 		};
 		*place = (uint32_t)functions->n;
 	}
@@ -112,10 +113,11 @@ static struct function_row *counting_row(struct counting *counting, const struct
 }
 
 /* All frames of a stack, or the one that stands for none. */
-static size_t counting_frames(struct counting *counting, const struct profile *profile, uint32_t stack)
+static size_t counting_frames(struct counting *counting, const struct profile *profile,
+			      uint32_t stack)
 {
 	static const struct profile_frame none = {
-		.name = "[no stack]", .file = "", .module = "", .frame_type = ""};
+	    .name = "[no stack]", .file = "", .module = "", .frame_type = ""};
 	size_t n = profile_frames(profile, stack, counting->frames, counting->frames_capacity);
 	struct profile_frame *frames;
 
@@ -206,9 +208,9 @@ int functions_count(struct functions *functions, const struct slot *slot,
 		    enum functions_order order)
 {
 	static int (*const orders[])(const void *, const void *) = {
-		[FUNCTIONS_BY_SELF] = function_by_self,
-		[FUNCTIONS_BY_TOTAL] = function_by_total,
-		[FUNCTIONS_BY_NAME] = function_by_name,
+	    [FUNCTIONS_BY_SELF] = function_by_self,
+	    [FUNCTIONS_BY_TOTAL] = function_by_total,
+	    [FUNCTIONS_BY_NAME] = function_by_name,
 	};
 	struct counting counting = {.functions = functions, .frames_capacity = FRAMES_FIRST};
 	int err = -ENOMEM;

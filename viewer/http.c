@@ -2,13 +2,13 @@
 #define _GNU_SOURCE
 #include "viewer/http.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
+
+#include "viewer/admit.h"
 
 #define CONNECTION_BYTES (32u << 10) /* headers, and the buffers of one connection */
 #define BODY_FIRST_BYTES (16u << 10)
@@ -32,13 +32,13 @@ struct http_upload {
 };
 
 static const char *const security_headers[][2] = {
-	{"Content-Security-Policy",
-	 "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-	 "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"},
-	{"X-Content-Type-Options", "nosniff"},
-	{"Referrer-Policy", "no-referrer"},
-	{"Cross-Origin-Opener-Policy", "same-origin"},
-	{"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Content-Security-Policy",
+     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 
 static time_t http_now_s(void)
@@ -75,111 +75,11 @@ void http_error(struct http_reply *reply, unsigned status, const char *message)
 	text_str(&reply->body, "\n");
 }
 
-/* ---- who may ask -------------------------------------------------------------------------- */
-
-/* The name in "name", "name:port", "[v6]:port"; brackets are kept off. False when it is not one. */
-static bool http_host_name(const char *host, char *name, size_t name_bytes)
-{
-	bool v6 = host[0] == '[';
-	size_t len = v6 ? strcspn(++host, "]") : strcspn(host, ":");
-	const char *rest = host + len;
-
-	if (v6 && *rest++ != ']')
-		return false;
-	if (*rest == ':')
-		rest += 1 + strspn(rest + 1, "0123456789");
-	if (*rest || !len || len >= name_bytes)
-		return false;
-	memcpy(name, host, len);
-	name[len] = '\0';
-	return true;
-}
-
-static bool http_is_address(const char *name)
-{
-	struct in6_addr address;
-
-	return inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1;
-}
-
-bool http_host_allowed(const struct http_options *options, const char *host)
-{
-	char name[256], own[256] = "";
-
-	if (!options->listen)
-		return true;
-	if (!host || !http_host_name(host, name, sizeof(name)))
-		return false;
-	if (!strcasecmp(name, "localhost") || !strcmp(name, "127.0.0.1") || !strcmp(name, "::1"))
-		return true;
-	http_host_name(options->listen, own, sizeof(own));
-	if (!strcasecmp(name, own))
-		return true;
-	/* On every address: no name but the machine's; an address cannot be rebound. */
-	if (strcmp(own, "0.0.0.0") && strcmp(own, "::"))
-		return false;
-	return http_is_address(name) || (options->host_name && !strcasecmp(name, options->host_name));
-}
-
-/* Takes as long for a token that is nearly right as for any other of its length. */
-static bool http_same_secret(const char *a, const char *b)
-{
-	size_t len = strlen(a);
-	unsigned char differ = 0;
-
-	if (len != strlen(b))
-		return false;
-	for (size_t i = 0; i < len; i++)
-		differ |= (unsigned char)(a[i] ^ b[i]);
-	return !differ;
-}
-
-/* A bearer token; or, as browsers can ask for that by themselves, Basic with it as the password. */
-static bool http_token_shown(const struct http_options *options, const struct http_request *request)
-{
-	const char *header = http_header(request, "Authorization");
-	char *user, *password = NULL;
-	bool same;
-
-	if (!options->listen || !options->token[0])
-		return true;
-	if (header && !strncasecmp(header, "Bearer ", 7))
-		return http_same_secret(header + 7, options->token);
-	user = MHD_basic_auth_get_username_password((struct MHD_Connection *)request->connection,
-						    &password);
-	same = password && http_same_secret(password, options->token);
-	MHD_free(user);
-	MHD_free(password);
-	return same;
-}
-
-/* A page of another origin makes browsers say so in Origin, or in Sec-Fetch-Site. */
-static bool http_foreign_page(const struct http_request *request)
-{
-	const char *origin = http_header(request, "Origin");
-	const char *host = http_header(request, "Host");
-	const char *site = http_header(request, "Sec-Fetch-Site");
-	const char *authority;
-
-	if (origin) {
-		authority = strstr(origin, "://");
-		return !authority || !host || strcasecmp(authority + 3, host) != 0;
-	}
-	return site && strcmp(site, "same-origin") && strcmp(site, "none");
-}
-
-static bool http_followed_link(const struct http_request *request)
-{
-	const char *destination = http_header(request, "Sec-Fetch-Dest");
-
-	return destination && !strcmp(destination, "document");
-}
-
 /* ---- routes ------------------------------------------------------------------------------- */
 
 /*
- * Does the path, still percent-encoded, fit the pattern? The key's bounds are set. A '/' of a key is
- * written %2F, which is why libmicrohttpd is kept from decoding.
+ * Does the path, still percent-encoded, fit the pattern? The key's bounds are set. A '/' of a key
+ * is written %2F, which is why libmicrohttpd is kept from decoding.
  */
 static bool http_path_fits(const char *pattern, const char *path, const char **key, size_t *key_len)
 {
@@ -203,7 +103,8 @@ static const struct http_route *http_find_route(struct http_upload *upload, cons
 	const char *wanted = strcmp(method, "HEAD") ? method : "GET";
 	bool known = false;
 
-	for (const struct http_route *route = upload->http->options->routes; route->method; route++) {
+	for (const struct http_route *route = upload->http->options->routes; route->method;
+	     route++) {
 		const char *key = "";
 		size_t key_len = 0;
 
@@ -236,19 +137,20 @@ static void http_admit(struct http_upload *upload, const char *path)
 	struct http_reply *reply = &upload->reply;
 	const struct http_route *route;
 
-	if (!http_host_allowed(options, http_header(request, "Host"))) {
+	if (!admit_host(options, http_header(request, "Host"))) {
 		http_error(reply, 403, "this name is not mine: see --viewer-listen");
 		return;
 	}
-	if (!http_token_shown(options, request)) {
+	if (!admit_token(options, request)) {
 		http_error(reply, 401, "token missing or wrong");
 		return;
 	}
 	route = http_find_route(upload, request->method, path);
 	if (!route)
 		return;
-	if ((route->flags & HTTP_CHANGES && http_foreign_page(request)) ||
-	    (route->flags & HTTP_OPENS && http_foreign_page(request) && !http_followed_link(request)))
+	if ((route->flags & HTTP_CHANGES && admit_foreign_page(request)) ||
+	    (route->flags & HTTP_OPENS && admit_foreign_page(request) &&
+	     !admit_followed_link(request)))
 		http_error(reply, 403, "refused: asked for by a page of another origin");
 	else if (http_content_length(request) > HTTP_BODY_BYTES)
 		http_error(reply, 413, "body too large");
@@ -283,8 +185,8 @@ static void http_body_add(struct http_upload *upload, const char *data, size_t l
 		capacity *= 2;
 	if (capacity > upload->capacity) {
 		body = http->bodies_bytes - upload->capacity + capacity <= HTTP_BODIES_BYTES
-			       ? realloc(upload->body, capacity)
-			       : NULL;
+			   ? realloc(upload->body, capacity)
+			   : NULL;
 		if (!body) {
 			http_refuse_body(upload, 503, "too much at once, try again");
 			return;
@@ -447,12 +349,12 @@ struct http *http_open(int listen_fd, const struct http_options *options)
 		return NULL;
 	http->options = options;
 	http->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL, 0, NULL, NULL, http_access, http, MHD_OPTION_LISTEN_SOCKET, listen_fd,
-		MHD_OPTION_NOTIFY_COMPLETED, http_completed, NULL, MHD_OPTION_UNESCAPE_CALLBACK,
-		http_unescape, NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_TIMEOUT_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	    MHD_USE_EPOLL, 0, NULL, NULL, http_access, http, MHD_OPTION_LISTEN_SOCKET, listen_fd,
+	    MHD_OPTION_NOTIFY_COMPLETED, http_completed, NULL, MHD_OPTION_UNESCAPE_CALLBACK,
+	    http_unescape, NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
+	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_TIMEOUT_S,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+	    MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 	if (!http->daemon) {
 		free(http);
 		errno = EINVAL;

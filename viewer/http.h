@@ -17,12 +17,12 @@
 #include "viewer/text.h"
 
 #define HTTP_CONNECTIONS_MAX 32
-#define HTTP_TIMEOUT_S 10		 /* idle */
-#define HTTP_REQUEST_S 30		 /* from the first byte of a body to its last */
-#define HTTP_BODY_BYTES (8u << 20)	 /* of one request */
-#define HTTP_BODIES_BYTES (32u << 20)	 /* of all requests of a socket that are on their way in */
-#define HTTP_REPLY_BYTES (4u << 20)
-#define HTTP_KEY_BYTES 384
+#define HTTP_TIMEOUT_S	     10		 /* idle */
+#define HTTP_REQUEST_S	     30		 /* from the first byte of a body to its last */
+#define HTTP_BODY_BYTES	     (8u << 20)	 /* of one request */
+#define HTTP_BODIES_BYTES    (32u << 20) /* of all requests of a socket that are on their way in */
+#define HTTP_REPLY_BYTES     (4u << 20)
+#define HTTP_KEY_BYTES	     384
 
 struct http;
 
@@ -50,7 +50,8 @@ typedef void http_handler(void *context, const struct http_request *request,
 
 enum http_route_flag {
 	HTTP_CHANGES = 1, /* refused when a foreign page asks for it */
-	HTTP_OPENS = 2,	  /* a page that changes something when it is visited: likewise, but for links */
+	HTTP_OPENS =
+	    2, /* a page that changes something when it is visited: likewise, but for links */
 };
 
 /* A row of the routing table, which ends with method NULL. "{key}" is one segment of the path. */
@@ -87,8 +88,5 @@ bool http_query(const struct http_request *request, const char *name, char *valu
 
 /* Answer with a status and a line of text. */
 void http_error(struct http_reply *reply, unsigned status, const char *message);
-
-/* Whether a Host header names us. Exposed for its test. */
-bool http_host_allowed(const struct http_options *options, const char *host);
 
 #endif

@@ -10,13 +10,13 @@
 
 #include "viewer/viewer.h"
 
-#define CHAINS 32768 /* a power of two */
+#define CHAINS		   32768 /* a power of two */
 #define UNPACK_FIRST_BYTES (256u << 10)
 
 /* The last ids, oldest overwritten first; chained by hash. */
 struct intake_ids {
 	uint64_t n;
-	uint64_t seed; /* senders choose the ids, so they must not choose the chains */
+	uint64_t seed;		/* senders choose the ids, so they must not choose the chains */
 	uint16_t chain[CHAINS]; /* index + 1 */
 	struct {
 		uint8_t id[OTLP_PROFILE_ID_BYTES];
@@ -169,11 +169,11 @@ static void intake_count(struct viewer *viewer, const struct otlp_result *result
 static int intake_take(struct viewer *viewer, const void *bytes, size_t len)
 {
 	const struct otlp_sink sink = {
-		.arg = viewer,
-		.seen = intake_seen,
-		.tally = intake_tally,
-		.target = intake_target,
-		.memory_bytes = INTAKE_DECODE_BYTES,
+	    .arg = viewer,
+	    .seen = intake_seen,
+	    .tally = intake_tally,
+	    .target = intake_target,
+	    .memory_bytes = INTAKE_DECODE_BYTES,
 	};
 	struct otlp_result result = {0};
 	int err = otlp_decode(bytes, len, &sink, &result);

@@ -13,10 +13,10 @@
 #include "profile/otlp.h"
 #include "viewer/http.h"
 
-#define INTAKE_IDS_MAX 16384
+#define INTAKE_IDS_MAX	      16384
 #define INTAKE_UNPACKED_BYTES (32u << 20) /* of a request, after gunzip */
-#define INTAKE_DECODE_BYTES (96u << 20)	  /* that decoding may take */
-#define INTAKE_STAGING_BYTES (16u << 20)  /* what a request holds for open slots */
+#define INTAKE_DECODE_BYTES   (96u << 20) /* that decoding may take */
+#define INTAKE_STAGING_BYTES  (16u << 20) /* what a request holds for open slots */
 
 struct intake_ids;
 

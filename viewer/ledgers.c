@@ -61,10 +61,10 @@ void ledgers_lost(const struct ledgers_sum *sum, struct ledgers_stage stages[LED
 	static const struct {
 		const char *name, *prefixes[2];
 	} rows[LEDGERS_STAGES] = {
-		{"kernel", {"lost_bpf_", NULL}},
-		{"sampler", {"lost_sampler_", NULL}},
-		{"symbolizer", {"lost_symbolizer_", NULL}},
-		{"exporter", {"lost_exporter_", "viewer_lost_"}},
+	    {"kernel", {"lost_bpf_", NULL}},
+	    {"sampler", {"lost_sampler_", NULL}},
+	    {"symbolizer", {"lost_symbolizer_", NULL}},
+	    {"exporter", {"lost_exporter_", "viewer_lost_"}},
 	};
 
 	for (size_t i = 0; i < LEDGERS_STAGES; i++) {
@@ -84,7 +84,7 @@ double ledgers_named_percent(const struct ledgers_sum *sum)
 	uint64_t named = sum->counter[C_frames_named];
 
 	return ledgers_percent(named, named + sum->counter[C_frames_unnamed] +
-					      sum->counter[C_frames_unknown]);
+					  sum->counter[C_frames_unknown]);
 }
 
 double ledgers_complete_percent(const struct ledgers_sum *sum)
@@ -92,8 +92,8 @@ double ledgers_complete_percent(const struct ledgers_sum *sum)
 	uint64_t complete = sum->counter[C_stop_complete] + sum->counter[C_stop_no_user];
 
 	return ledgers_percent(complete, complete + ledgers_sum_prefix(sum, "stop_") -
-						 sum->counter[C_stop_complete] -
-						 sum->counter[C_stop_no_user]);
+					     sum->counter[C_stop_complete] -
+					     sum->counter[C_stop_no_user]);
 }
 
 /* ---- /metrics ----------------------------------------------------------------------------- */

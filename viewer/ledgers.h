@@ -15,7 +15,7 @@
 
 struct ledgers {
 	const struct ledger *ledger[SLOT_COUNT]; /* NULL where there is none */
-	const struct ledger_writer *own; /* ahead of what is committed */
+	const struct ledger_writer *own;	 /* ahead of what is committed */
 };
 
 /* What all processes of this machine did, by enum counter. */
@@ -29,7 +29,7 @@ void ledgers_open(struct ledgers *ledgers, const struct ledger_writer *own);
 /* Each counter is taken from its owner only, and summed over workers. */
 void ledgers_sum(const struct ledgers *ledgers, struct ledgers_sum *sum);
 
-/* The prefixes of the counters of lost samples, by stage. */
+/* Samples lost, by stage; the way to the viewer counts with the exporter. */
 struct ledgers_stage {
 	const char *name; /* "kernel" */
 	uint64_t lost;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sconce-viewer: an OTLP receiver that shows what it receives. It listens on two sockets that it was
- * handed (TCP for people, unix for the exporter), holds no right, and forgets everything when it is
- * restarted.
+ * sconce-viewer: an OTLP receiver that shows what it receives. It listens on two sockets that it
+ * was handed (TCP for people, unix for the exporter), holds no right, and forgets everything when
+ * it is restarted.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,26 +17,26 @@
 #include "viewer/pages.h"
 #include "viewer/viewer.h"
 
-#define TURN_MS 1000 /* the supervisor wants to see one each second */
+#define TURN_MS	 1000 /* the supervisor wants to see one each second */
 #define NS_PER_S 1000000000ull
 
 static const struct http_route routes[] = {
-	{"GET", "/", pages_workloads, 0},
-	{"GET", "/workload", pages_workload, HTTP_OPENS},
-	{"GET", "/middle/workloads", pages_workloads_middle, 0},
-	{"GET", "/middle/workload", pages_workload_middle, 0},
-	{"GET", "/page.css", assets_css, 0},
-	{"GET", "/page.js", assets_js, 0},
-	{"GET", "/api/v1/workloads", api_workloads, 0},
-	{"GET", "/api/v1/slots", api_slots, 0},
-	{"PUT", "/api/v1/slots/{key}", api_slot_open, HTTP_CHANGES},
-	{"DELETE", "/api/v1/slots/{key}", api_slot_close, HTTP_CHANGES},
-	{"POST", "/api/v1/slots/{key}/clear", api_slot_clear, HTTP_CHANGES},
-	{"GET", "/api/v1/slots/{key}/functions", api_slot_functions, 0},
-	{"GET", "/healthz", api_health, 0},
-	{"GET", "/metrics", ledgers_metrics, 0},
-	{"POST", OTLP_PATH, intake_post, HTTP_CHANGES},
-	{NULL, NULL, NULL, 0},
+    {"GET", "/", pages_workloads, 0},
+    {"GET", "/workload", pages_workload, HTTP_OPENS},
+    {"GET", "/middle/workloads", pages_workloads_middle, 0},
+    {"GET", "/middle/workload", pages_workload_middle, 0},
+    {"GET", "/page.css", assets_css, 0},
+    {"GET", "/page.js", assets_js, 0},
+    {"GET", "/api/v1/workloads", api_workloads, 0},
+    {"GET", "/api/v1/slots", api_slots, 0},
+    {"PUT", "/api/v1/slots/{key}", api_slot_open, HTTP_CHANGES},
+    {"DELETE", "/api/v1/slots/{key}", api_slot_close, HTTP_CHANGES},
+    {"POST", "/api/v1/slots/{key}/clear", api_slot_clear, HTTP_CHANGES},
+    {"GET", "/api/v1/slots/{key}/functions", api_slot_functions, 0},
+    {"GET", "/healthz", api_health, 0},
+    {"GET", "/metrics", ledgers_metrics, 0},
+    {"POST", OTLP_PATH, intake_post, HTTP_CHANGES},
+    {NULL, NULL, NULL, 0},
 };
 
 static void viewer_answered(void *context, const char *path, unsigned status)
@@ -53,9 +53,9 @@ static void viewer_init(struct viewer *viewer)
 {
 	const struct config_viewer *config = &viewer->child.config->viewer;
 	const struct slots_limits limits = {
-		.max_slots = config->max_slots,
-		.ttl_ns = config->slot_ttl_s * NS_PER_S,
-		.max_bytes = config->slot_max_bytes,
+	    .max_slots = config->max_slots,
+	    .ttl_ns = config->slot_ttl_s * NS_PER_S,
+	    .max_bytes = config->slot_max_bytes,
 	};
 	int err;
 
@@ -141,7 +141,8 @@ int main(int argc, char **argv)
 {
 	static struct viewer viewer;
 	const struct config *config;
-	struct http_options page = {.routes = routes, .context = &viewer, .answered = viewer_answered};
+	struct http_options page = {
+	    .routes = routes, .context = &viewer, .answered = viewer_answered};
 	struct http_options intake = page;
 	struct http *page_http, *intake_http;
 	int epoll_fd;

@@ -87,8 +87,10 @@ static void page_workload_row(struct viewer *viewer, struct text *text,
 static void page_workload_rows(struct viewer *viewer, struct text *text,
 			       const struct workload_use *uses, size_t n, double all_cpus)
 {
-	text_str(text, "<table><thead><tr><th scope=\"col\">Workload</th><th scope=\"col\">CPUs</th>"
-		       "<th scope=\"col\">Share</th><th scope=\"col\">Samples</th></tr></thead><tbody>\n");
+	text_str(
+	    text,
+	    "<table><thead><tr><th scope=\"col\">Workload</th><th scope=\"col\">CPUs</th>"
+	    "<th scope=\"col\">Share</th><th scope=\"col\">Samples</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < n; i++)
 		page_workload_row(viewer, text, &uses[i], all_cpus);
 	text_str(text, "</tbody></table>\n");
@@ -105,12 +107,14 @@ static void page_workloads_middle(struct viewer *viewer, struct text *text)
 	size_t n = uses ? workloads_list(viewer->workloads, now_ns, uses, WORKLOADS_SHOWN) : 0;
 
 	text_str(text, "<h1>Workloads</h1>\n");
-	text_printf(text, "<p class=\"faint\">%.2f CPUs busy in %zu workloads, over the last %d s.</p>\n",
+	text_printf(text,
+		    "<p class=\"faint\">%.2f CPUs busy in %zu workloads, over the last %d s.</p>\n",
 		    all_cpus, workloads_n(viewer->workloads), WORKLOADS_WINDOW_S);
 	if (n)
 		page_workload_rows(viewer, text, uses, n, all_cpus);
 	else
-		text_str(text, "<p class=\"notice\">Collecting, the next data arrives within 5 s.</p>\n");
+		text_str(text,
+			 "<p class=\"notice\">Collecting, the next data arrives within 5 s.</p>\n");
 	free(uses);
 	footer_write(text, viewer);
 }
@@ -138,9 +142,9 @@ void pages_workloads(void *context, const struct http_request *request, struct h
 static const struct {
 	const char *sort, *title;
 } columns[] = {
-	[FUNCTIONS_BY_SELF] = {"self", "Self"},
-	[FUNCTIONS_BY_TOTAL] = {"total", "Total"},
-	[FUNCTIONS_BY_NAME] = {"name", "Function"},
+    [FUNCTIONS_BY_SELF] = {"self", "Self"},
+    [FUNCTIONS_BY_TOTAL] = {"total", "Total"},
+    [FUNCTIONS_BY_NAME] = {"name", "Function"},
 };
 
 static void page_column(struct text *text, const char *key, enum functions_order column,
@@ -152,7 +156,8 @@ static void page_column(struct text *text, const char *key, enum functions_order
 						  : " aria-sort=\"descending\"",
 		    columns[column].sort, column == order ? " aria-current=\"true\"" : "");
 	text_url(text, key);
-	text_printf(text, "&amp;sort=%s\">%s</a></th>", columns[column].sort, columns[column].title);
+	text_printf(text, "&amp;sort=%s\">%s</a></th>", columns[column].sort,
+		    columns[column].title);
 }
 
 static const char *page_basename(const char *path)
@@ -172,7 +177,9 @@ static void page_function_row(struct text *text, const struct function_row *row,
 	text_html(text, row->name);
 	text_str(text, "</span><span class=\"module\">");
 	text_html(text, row->kernel && !row->module[0] ? "[kernel]" : page_basename(row->module));
-	text_printf(text, "</span></td><td>%llu</td><td>%.2f&nbsp;%%</td><td>%llu</td><td>%.2f&nbsp;%%</td></tr>\n",
+	text_printf(text,
+		    "</span></td><td>%llu</td><td>%.2f&nbsp;%%</td><td>%llu</td><td>%.2f&nbsp;%%</"
+		    "td></tr>\n",
 		    (unsigned long long)row->self, percent * (double)row->self,
 		    (unsigned long long)row->total, percent * (double)row->total);
 }
@@ -198,7 +205,9 @@ static void page_functions(struct text *text, const struct slot *slot,
 static void page_button(struct text *text, const char *method, const char *key, const char *action,
 			const char *then, const char *label)
 {
-	text_printf(text, "<button hidden id=\"%s\" data-method=\"%s\" data-then=\"%s\" data-url=\"/api/v1/slots/",
+	text_printf(text,
+		    "<button hidden id=\"%s\" data-method=\"%s\" data-then=\"%s\" "
+		    "data-url=\"/api/v1/slots/",
 		    label, method, then);
 	text_url(text, key);
 	text_printf(text, "%s\">%s</button>\n", action, label);
@@ -217,10 +226,12 @@ static void page_slot(struct viewer *viewer, struct text *text, const struct slo
 		text_str(text, "<p class=\"bad\">Out of memory.</p>\n");
 		return;
 	}
-	text_printf(text, "<p class=\"faint\">%llu samples, %.2f s of CPU, in a slot open for %.0f s",
+	text_printf(text,
+		    "<p class=\"faint\">%llu samples, %.2f s of CPU, in a slot open for %.0f s",
 		    (unsigned long long)functions.samples, (double)functions.cpu_ns / 1e9, open_s);
 	if (slot->dropped)
-		text_printf(text, "; %llu older samples made room", (unsigned long long)slot->dropped);
+		text_printf(text, "; %llu older samples made room",
+			    (unsigned long long)slot->dropped);
 	text_str(text, ".</p>\n<p>");
 	page_button(text, "POST", slot->key, "/clear", "", "Clear");
 	page_button(text, "DELETE", slot->key, "", "/", "Close");
@@ -228,7 +239,8 @@ static void page_slot(struct viewer *viewer, struct text *text, const struct slo
 	if (functions.samples)
 		page_functions(text, slot, &functions, order);
 	else
-		text_str(text, "<p class=\"notice\">Collecting, the next data arrives within 5 s.</p>\n");
+		text_str(text,
+			 "<p class=\"notice\">Collecting, the next data arrives within 5 s.</p>\n");
 	functions_fini(&functions);
 	footer_write(text, viewer);
 }

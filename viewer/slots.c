@@ -157,9 +157,9 @@ const struct slot_ended *slots_last_end(const struct slots *slots, const char *k
 const char *slot_end_text(enum slot_end why)
 {
 	static const char *const texts[] = {
-		[SLOT_EVICTED] = "evicted",
-		[SLOT_EXPIRED] = "expired",
-		[SLOT_CLOSED] = "closed",
+	    [SLOT_EVICTED] = "evicted",
+	    [SLOT_EXPIRED] = "expired",
+	    [SLOT_CLOSED] = "closed",
 	};
 
 	return texts[why];

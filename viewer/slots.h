@@ -7,11 +7,11 @@
  *   clear  empties it, and renews it
  *   close  ends it
  *   sweep  ends those that nobody asked for within the time to live
- * Data that arrives renews nothing. A slot that ended is remembered, so that whoever looks at it can
- * be told when and why.
+ * Data that arrives renews nothing. A slot that ended is remembered, so that whoever looks at it
+ * can be told when and why.
  *
- * A slot holds a ring of profiles, each with its own strings; when it is full the oldest is dropped.
- * Every function that needs the time is given it.
+ * A slot holds a ring of profiles, each with its own strings; when it is full the oldest is
+ * dropped. Every function that needs the time is given it.
  */
 #ifndef SCONCE_VIEWER_SLOTS_H
 #define SCONCE_VIEWER_SLOTS_H
@@ -24,7 +24,7 @@
 #include "viewer/copy.h"
 #include "viewer/workload_key.h"
 
-#define SLOT_PARTS 8
+#define SLOT_PARTS	8
 #define SLOTS_ENDED_MAX 64
 
 struct slots_limits {
@@ -37,8 +37,8 @@ struct slot {
 	struct slot *next;
 	char key[WORKLOAD_KEY_BYTES];
 	uint64_t opened_ns, last_request_ns;
-	uint64_t last_data_ns; /* 0 = none yet */
-	uint64_t dropped;      /* samples that the byte limit pushed out */
+	uint64_t last_data_ns;		  /* 0 = none yet */
+	uint64_t dropped;		  /* samples that the byte limit pushed out */
 	struct profile *part[SLOT_PARTS]; /* NULL where unused */
 	unsigned newest;		  /* the part that is being filled */
 };
@@ -56,7 +56,7 @@ struct slots {
 	struct slots_limits limits;
 	struct slot *first;
 	uint32_t n;
-	uint64_t evicted, expired; /* since the start */
+	uint64_t evicted, expired;		  /* since the start */
 	struct slot_ended ended[SLOTS_ENDED_MAX]; /* a ring */
 	uint64_t ended_n;
 };

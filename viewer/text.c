@@ -204,7 +204,8 @@ void text_bytes(struct text *text, uint64_t bytes)
 		unit++;
 	}
 	/* 192 MiB, but 1.7 MiB */
-	text_printf(text, value == (double)(uint64_t)value ? "%.0f %s" : "%.1f %s", value, units[unit]);
+	text_printf(text, value == (double)(uint64_t)value ? "%.0f %s" : "%.1f %s", value,
+		    units[unit]);
 }
 
 static int text_hex(char c)

@@ -14,21 +14,25 @@
 static const struct {
 	const char *attribute, *kind;
 } kubernetes[] = {
-	{"k8s.deployment.name", "Deployment"},	 {"k8s.statefulset.name", "StatefulSet"},
-	{"k8s.daemonset.name", "DaemonSet"},	 {"k8s.cronjob.name", "CronJob"},
-	{"k8s.job.name", "Job"},		 {"k8s.argo_rollout.name", "Rollout"},
-	{"k8s.replicaset.name", "ReplicaSet"},	 {"k8s.pod.name", "Pod"},
+    {"k8s.deployment.name", "Deployment"},
+    {"k8s.statefulset.name", "StatefulSet"},
+    {"k8s.daemonset.name", "DaemonSet"},
+    {"k8s.cronjob.name", "CronJob"},
+    {"k8s.job.name", "Job"},
+    {"k8s.argo_rollout.name", "Rollout"},
+    {"k8s.replicaset.name", "ReplicaSet"},
+    {"k8s.pod.name", "Pod"},
 };
 
 static const struct {
 	const char *attribute, *kind;
 	int shown; /* characters of the value, -1 = all */
 } host[] = {
-	{"container.id", "container", CONTAINER_ID_SHOWN},
-	{"systemd.unit", "systemd", -1},
-	{"process.executable.name", "process", -1},
-	{"process.executable.path", "process", -1},
-	{"service.name", "process", -1},
+    {"container.id", "container", CONTAINER_ID_SHOWN},
+    {"systemd.unit", "systemd", -1},
+    {"process.executable.name", "process", -1},
+    {"process.executable.path", "process", -1},
+    {"service.name", "process", -1},
 };
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
@@ -49,7 +53,8 @@ static const char *key_basename(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static void key_write(char *key, const char *namespace, const char *kind, const char *name, int shown)
+static void key_write(char *key, const char *namespace, const char *kind, const char *name,
+		      int shown)
 {
 	snprintf(key, WORKLOAD_KEY_BYTES, "%s/%s/%.*s", namespace, kind, shown, name);
 }
@@ -99,6 +104,7 @@ void workload_key_normalize(char *key)
 		return;
 	len = strcspn(++kind, "/");
 	for (size_t i = 0; i < ROWS(kubernetes); i++)
-		if (strlen(kubernetes[i].kind) == len && !strncasecmp(kubernetes[i].kind, kind, len))
+		if (strlen(kubernetes[i].kind) == len &&
+		    !strncasecmp(kubernetes[i].kind, kind, len))
 			memcpy(kind, kubernetes[i].kind, len);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The name of a workload, made from resource attributes: `namespace/Kind/name` in Kubernetes,
- * `-/container/<id>`, `-/systemd/<unit>`, `-/process/<executable>` elsewhere. Every resource has one.
+ * `-/container/<id>`, `-/systemd/<unit>`, `-/process/<executable>` elsewhere. Every resource has
+ * one.
  */
 #ifndef SCONCE_VIEWER_WORKLOAD_KEY_H
 #define SCONCE_VIEWER_WORKLOAD_KEY_H

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_S 1000000000ull
+#define NS_PER_S  1000000000ull
 #define HASH_SIZE 8192 /* a power of two */
-#define BATCH_S 5      /* how often the exporter sends: one bucket */
-#define BUCKETS (WORKLOADS_WINDOW_S / BATCH_S)
+#define BATCH_S	  5    /* how often the exporter sends: one bucket */
+#define BUCKETS	  (WORKLOADS_WINDOW_S / BATCH_S)
 /* After so long without any data the window moves on by the clock. */
 #define SILENCE_NS (3 * BATCH_S * NS_PER_S)
 
-_Static_assert(BUCKETS * BATCH_S == WORKLOADS_WINDOW_S, "whole buckets");
+_Static_assert(BUCKETS *BATCH_S == WORKLOADS_WINDOW_S, "whole buckets");
 
 struct bucket {
 	uint64_t number; /* of the BATCH_S seconds since the clock's zero */
@@ -28,8 +28,8 @@ struct workload {
 
 struct workloads {
 	size_t n;
-	uint64_t began_ns;  /* the window does not reach back beyond this */
-	uint64_t newest_ns; /* data of any workload; 0 = none yet */
+	uint64_t began_ns;	   /* the window does not reach back beyond this */
+	uint64_t newest_ns;	   /* data of any workload; 0 = none yet */
 	uint16_t chain[HASH_SIZE]; /* index + 1 */
 	struct workload entry[WORKLOADS_MAX];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every workload that was heard of, and the CPU time it used in the last minute. A workload is a key
- * (viewer/workload_key.h). No stacks are kept here.
+ * Every workload that was heard of, and the CPU time it used in the last minute. A workload is a
+ * key (viewer/workload_key.h). No stacks are kept here.
  *
  * The table holds WORKLOADS_MAX; a new one replaces the one not heard of for longest.
  */
@@ -13,7 +13,7 @@
 
 #include "viewer/workload_key.h"
 
-#define WORKLOADS_MAX 4096
+#define WORKLOADS_MAX	   4096
 #define WORKLOADS_WINDOW_S 60
 
 struct workloads;

@@ -34,7 +34,8 @@ static const struct function_row *row_of(const struct functions *functions, cons
 	return NULL;
 }
 
-static void expect(const struct functions *functions, const char *name, uint64_t self, uint64_t total)
+static void expect(const struct functions *functions, const char *name, uint64_t self,
+		   uint64_t total)
 {
 	const struct function_row *row = row_of(functions, name);
 
@@ -133,7 +134,8 @@ static void test_empty(void **state)
 
 	(void)state;
 	slots_init(&slots, &limits);
-	assert_int_equal(functions_count(&functions, slots_open(&slots, "a", S), FUNCTIONS_BY_SELF), 0);
+	assert_int_equal(functions_count(&functions, slots_open(&slots, "a", S), FUNCTIONS_BY_SELF),
+			 0);
 	assert_int_equal(functions.n, 0);
 	assert_int_equal(functions.samples, 0);
 	functions_fini(&functions);
@@ -143,9 +145,9 @@ static void test_empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_self_and_total),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_empty),
+	    cmocka_unit_test(test_self_and_total),
+	    cmocka_unit_test(test_many),
+	    cmocka_unit_test(test_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

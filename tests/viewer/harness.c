@@ -21,8 +21,8 @@
 #include "proto/fds.h"
 
 #define REPLY_BYTES_MAX (16u << 20)
-#define WAIT_MS 20000
-#define HIGH_FD 200 /* above every number of proto/fds.h that we fill */
+#define WAIT_MS		20000
+#define HIGH_FD		200 /* above every number of proto/fds.h that we fill */
 
 static void die(const char *what)
 {
@@ -300,8 +300,8 @@ struct reply harness_ask(const struct harness *harness, enum door door, const ch
 	int fd = harness_connect(harness, door);
 	struct reply reply;
 	char head[4096];
-	int n = snprintf(head, sizeof(head), "%s %s HTTP/1.1\r\nConnection: close\r\n%s%s", method, path,
-			 strstr(headers, "Host:") ? "" : "Host: localhost\r\n", headers);
+	int n = snprintf(head, sizeof(head), "%s %s HTTP/1.1\r\nConnection: close\r\n%s%s", method,
+			 path, strstr(headers, "Host:") ? "" : "Host: localhost\r\n", headers);
 
 	if (body && !strstr(headers, "Content-Length") && !strstr(headers, "Transfer-Encoding"))
 		n += snprintf(head + n, sizeof(head) - (size_t)n, "Content-Length: %zu\r\n", len);

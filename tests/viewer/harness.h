@@ -15,9 +15,9 @@
 
 struct harness {
 	pid_t pid;
-	int port;	      /* TCP, on 127.0.0.1 */
-	char unix_path[108];  /* the intake */
-	struct channel channel; /* the supervisor's end */
+	int port;			    /* TCP, on 127.0.0.1 */
+	char unix_path[108];		    /* the intake */
+	struct channel channel;		    /* the supervisor's end */
 	struct segment ledgers[SLOT_COUNT]; /* ro = -1 where there is none */
 	int fds[8 + SLOT_COUNT][2]; /* kept for a restart: {ours, its number in the viewer} */
 	size_t fds_n;
@@ -35,9 +35,9 @@ uint64_t harness_counter(const struct harness *harness, enum counter counter);
 void harness_count(struct harness *harness, int slot, enum counter counter, uint64_t value);
 
 struct reply {
-	int status;  /* 0: the connection ended without an answer */
-	char *text;  /* head and body, malloc'ed, ends in NUL */
-	char *body;  /* in text */
+	int status; /* 0: the connection ended without an answer */
+	char *text; /* head and body, malloc'ed, ends in NUL */
+	char *body; /* in text */
 	size_t body_len;
 };
 

@@ -22,7 +22,7 @@ static uint32_t samples_location(struct profile *profile, char *names)
 		struct profile_function function = {.name = samples_string(profile, name)};
 
 		lines[location.lines_n++] =
-			(struct profile_line){profile_function(profile, &function), 0};
+		    (struct profile_line){profile_function(profile, &function), 0};
 	}
 	location.mapping = profile_mapping(profile, &mapping);
 	return profile_location(profile, &location, lines);

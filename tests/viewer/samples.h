@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profiles made by hand: a stack is written as "leaf;caller;root", a resource as "key=value,key=value".
+ * Profiles made by hand: a stack is written as "leaf;caller;root", a resource as
+ * "key=value,key=value".
  */
 #ifndef SCONCE_TESTS_VIEWER_SAMPLES_H
 #define SCONCE_TESTS_VIEWER_SAMPLES_H

@@ -12,9 +12,9 @@
 
 #include "tests/viewer/samples.h"
 
-#define S 1000000000ull
+#define S	  1000000000ull
 #define MAX_SLOTS 2
-#define TTL_S 120
+#define TTL_S	  120
 
 enum event { OPEN, USE, CLEAR, CLOSE, SWEEP, DATA };
 
@@ -28,67 +28,67 @@ struct step {
 };
 
 static const struct step opening[] = {
-	{1, OPEN, "a", true, "a:0"},
-	{2, OPEN, "b", true, "b:0 a:0"},
-	/* again: only renewed, nothing is lost */
-	{3, DATA, "a", true, "b:0 a:1"},
-	{4, OPEN, "a", true, "b:0 a:1"},
-	/* full: b was not asked for since 2 s, a since 4 s */
-	{5, OPEN, "c", true, "c:0 a:1"},
-	/* data does not renew: a is the older of the two */
-	{6, DATA, "a", true, "c:0 a:2"},
-	{7, OPEN, "d", true, "d:0 c:0"},
-	{0},
+    {1, OPEN, "a", true, "a:0"},
+    {2, OPEN, "b", true, "b:0 a:0"},
+    /* again: only renewed, nothing is lost */
+    {3, DATA, "a", true, "b:0 a:1"},
+    {4, OPEN, "a", true, "b:0 a:1"},
+    /* full: b was not asked for since 2 s, a since 4 s */
+    {5, OPEN, "c", true, "c:0 a:1"},
+    /* data does not renew: a is the older of the two */
+    {6, DATA, "a", true, "c:0 a:2"},
+    {7, OPEN, "d", true, "d:0 c:0"},
+    {0},
 };
 
 static const struct step reading[] = {
-	{1, OPEN, "a", true, "a:0"},
-	{2, OPEN, "b", true, "b:0 a:0"},
-	/* reading renews */
-	{3, USE, "a", true, "b:0 a:0"},
-	{4, OPEN, "c", true, "c:0 a:0"},
-	/* reading does not open what was evicted, nor what never was */
-	{5, USE, "b", false, "c:0 a:0"},
-	{5, USE, "x", false, "c:0 a:0"},
-	{0},
+    {1, OPEN, "a", true, "a:0"},
+    {2, OPEN, "b", true, "b:0 a:0"},
+    /* reading renews */
+    {3, USE, "a", true, "b:0 a:0"},
+    {4, OPEN, "c", true, "c:0 a:0"},
+    /* reading does not open what was evicted, nor what never was */
+    {5, USE, "b", false, "c:0 a:0"},
+    {5, USE, "x", false, "c:0 a:0"},
+    {0},
 };
 
 static const struct step clearing[] = {
-	{1, OPEN, "a", true, "a:0"},
-	{2, DATA, "a", true, "a:1"},
-	{3, OPEN, "b", true, "b:0 a:1"},
-	/* emptied, kept, renewed */
-	{4, CLEAR, "a", true, "b:0 a:0"},
-	{5, DATA, "a", true, "b:0 a:1"},
-	{6, OPEN, "c", true, "c:0 a:1"},
-	/* an error when there is none */
-	{7, CLEAR, "b", false, "c:0 a:1"},
-	{0},
+    {1, OPEN, "a", true, "a:0"},
+    {2, DATA, "a", true, "a:1"},
+    {3, OPEN, "b", true, "b:0 a:1"},
+    /* emptied, kept, renewed */
+    {4, CLEAR, "a", true, "b:0 a:0"},
+    {5, DATA, "a", true, "b:0 a:1"},
+    {6, OPEN, "c", true, "c:0 a:1"},
+    /* an error when there is none */
+    {7, CLEAR, "b", false, "c:0 a:1"},
+    {0},
 };
 
 static const struct step closing[] = {
-	{1, OPEN, "a", true, "a:0"},
-	{2, DATA, "a", true, "a:1"},
-	{3, CLOSE, "a", true, ""},
-	/* idempotent */
-	{4, CLOSE, "a", true, ""},
-	{5, CLOSE, "x", true, ""},
-	/* the bytes went with it */
-	{6, OPEN, "a", true, "a:0"},
-	/* data for what is not open goes nowhere */
-	{7, DATA, "b", false, "a:0"},
-	{0},
+    {1, OPEN, "a", true, "a:0"},
+    {2, DATA, "a", true, "a:1"},
+    {3, CLOSE, "a", true, ""},
+    /* idempotent */
+    {4, CLOSE, "a", true, ""},
+    {5, CLOSE, "x", true, ""},
+    /* the bytes went with it */
+    {6, OPEN, "a", true, "a:0"},
+    /* data for what is not open goes nowhere */
+    {7, DATA, "b", false, "a:0"},
+    {0},
 };
 
 static const struct step expiring[] = {
-	{10, OPEN, "a", true, "a:0"},
-	{20, OPEN, "b", true, "b:0 a:0"},
-	{129, DATA, "a", true, "b:0 a:1"},
-	/* strictly older than the time to live */
-	{10 + TTL_S, SWEEP, "", true, "b:0 a:1"},
-	{11 + TTL_S, SWEEP, "", true, "b:0"},
-	{21 + TTL_S, SWEEP, "", true, ""},
-	{0},
+    {10, OPEN, "a", true, "a:0"},
+    {20, OPEN, "b", true, "b:0 a:0"},
+    {129, DATA, "a", true, "b:0 a:1"},
+    /* strictly older than the time to live */
+    {10 + TTL_S, SWEEP, "", true, "b:0 a:1"},
+    {11 + TTL_S, SWEEP, "", true, "b:0"},
+    {21 + TTL_S, SWEEP, "", true, ""},
+    {0},
 };
 
 static bool apply(struct slots *slots, const struct step *step, struct copy *copy)
@@ -319,11 +319,11 @@ static void test_copy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_opening),	   cmocka_unit_test(test_reading),
-		cmocka_unit_test(test_clearing),   cmocka_unit_test(test_closing),
-		cmocka_unit_test(test_expiring),   cmocka_unit_test(test_ends_are_remembered),
-		cmocka_unit_test(test_byte_limit), cmocka_unit_test(test_tiny_limit),
-		cmocka_unit_test(test_copy),
+	    cmocka_unit_test(test_opening),    cmocka_unit_test(test_reading),
+	    cmocka_unit_test(test_clearing),   cmocka_unit_test(test_closing),
+	    cmocka_unit_test(test_expiring),   cmocka_unit_test(test_ends_are_remembered),
+	    cmocka_unit_test(test_byte_limit), cmocka_unit_test(test_tiny_limit),
+	    cmocka_unit_test(test_copy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

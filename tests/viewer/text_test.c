@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "viewer/http.h"
+#include "viewer/admit.h"
 
 static void check(void (*write)(struct text *, const char *), const char *from, const char *to)
 {
@@ -32,7 +32,8 @@ static void test_html(void **state)
 	check(text_html, "&lt;", "&amp;lt;");
 	check(text_html, "std::vector<int>", "std::vector&lt;int&gt;");
 	check(text_html, "tab\there\x7f", "tab\xef\xbf\xbdhere\xef\xbf\xbd");
-	check(text_html, "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\xa5", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\xa5");
+	check(text_html, "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\xa5",
+	      "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x94\xa5");
 }
 
 static void test_json(void **state)
@@ -43,7 +44,8 @@ static void test_json(void **state)
 	check(text_json, "</script>", "\"\\u003c/script\\u003e\"");
 }
 
-/* Overlong, surrogate, beyond U+10FFFF, cut: each bad byte becomes one U+FFFD and nothing is skipped. */
+/* Overlong, surrogate, beyond U+10FFFF, cut: each bad byte becomes one U+FFFD and nothing is
+ * skipped. */
 static void test_not_utf8(void **state)
 {
 	(void)state;
@@ -67,7 +69,8 @@ static void test_bytes(void **state)
 	static const struct {
 		uint64_t bytes;
 		const char *text;
-	} rows[] = {{0, "0 KiB"}, {512, "0.5 KiB"}, {24 * 8ull << 20, "192 MiB"}, {1782579, "1.7 MiB"}};
+	} rows[] = {
+	    {0, "0 KiB"}, {512, "0.5 KiB"}, {24 * 8ull << 20, "192 MiB"}, {1782579, "1.7 MiB"}};
 	struct text text;
 
 	(void)state;
@@ -100,15 +103,15 @@ static void test_url_decode(void **state)
 	static const struct {
 		const char *from, *to; /* NULL = refused */
 	} rows[] = {
-		{"-%2Fsystemd%2Fnginx.service", "-/systemd/nginx.service"},
-		{"a%3cb", "a<b"},
-		{"", ""},
-		{"%", NULL},
-		{"%2", NULL},
-		{"%zz", NULL},
-		{"a%00b", NULL},
-		{"0123456789012345678901234567890", "0123456789012345678901234567890"},
-		{"01234567890123456789012345678901", NULL},
+	    {"-%2Fsystemd%2Fnginx.service", "-/systemd/nginx.service"},
+	    {"a%3cb", "a<b"},
+	    {"", ""},
+	    {"%", NULL},
+	    {"%2", NULL},
+	    {"%zz", NULL},
+	    {"a%00b", NULL},
+	    {"0123456789012345678901234567890", "0123456789012345678901234567890"},
+	    {"01234567890123456789012345678901", NULL},
 	};
 	char to[32];
 
@@ -128,45 +131,46 @@ static void test_hosts(void **state)
 		const char *listen, *host;
 		bool allowed;
 	} rows[] = {
-		{"127.0.0.1:4041", "localhost:4041", true},
-		{"127.0.0.1:4041", "LOCALHOST", true},
-		{"127.0.0.1:4041", "127.0.0.1:9", true},
-		{"127.0.0.1:4041", "[::1]:4041", true},
-		{"127.0.0.1:4041", NULL, false},
-		{"127.0.0.1:4041", "", false},
-		{"127.0.0.1:4041", "evil.example", false},
-		{"127.0.0.1:4041", "localhost.evil.example", false},
-		{"127.0.0.1:4041", "127.0.0.1.evil.example:4041", false},
-		{"127.0.0.1:4041", "evil.example@localhost", false},
-		{"127.0.0.1:4041", "[::1", false},
-		{"127.0.0.1:4041", "[::1]x", false},
-		{"127.0.0.1:4041", "192.0.2.1", false},
-		{"127.0.0.1:4041", "thisbox", false},
-		{"192.0.2.1:80", "192.0.2.1", true},
-		{"[2001:db8::1]:80", "[2001:db8::1]:80", true},
-		{"0.0.0.0:80", "192.0.2.7:80", true},
-		{"[::]:80", "[2001:db8::1]", true},
-		{"0.0.0.0:80", "ThisBox", true},
-		{"0.0.0.0:80", "evil.example", false},
-		{NULL, "anything", true},
+	    {"127.0.0.1:4041", "localhost:4041", true},
+	    {"127.0.0.1:4041", "LOCALHOST", true},
+	    {"127.0.0.1:4041", "127.0.0.1:9", true},
+	    {"127.0.0.1:4041", "[::1]:4041", true},
+	    {"127.0.0.1:4041", NULL, false},
+	    {"127.0.0.1:4041", "", false},
+	    {"127.0.0.1:4041", "evil.example", false},
+	    {"127.0.0.1:4041", "localhost.evil.example", false},
+	    {"127.0.0.1:4041", "127.0.0.1.evil.example:4041", false},
+	    {"127.0.0.1:4041", "evil.example@localhost", false},
+	    {"127.0.0.1:4041", "[::1", false},
+	    {"127.0.0.1:4041", "[::1]x", false},
+	    {"127.0.0.1:4041", "192.0.2.1", false},
+	    {"127.0.0.1:4041", "thisbox", false},
+	    {"192.0.2.1:80", "192.0.2.1", true},
+	    {"[2001:db8::1]:80", "[2001:db8::1]:80", true},
+	    {"0.0.0.0:80", "192.0.2.7:80", true},
+	    {"[::]:80", "[2001:db8::1]", true},
+	    {"0.0.0.0:80", "ThisBox", true},
+	    {"0.0.0.0:80", "evil.example", false},
+	    {NULL, "anything", true},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct http_options options = {.listen = rows[i].listen, .host_name = "thisbox"};
 
-		if (http_host_allowed(&options, rows[i].host) != rows[i].allowed)
-			fail_msg("%s at %s", rows[i].host ? rows[i].host : "(none)", rows[i].listen);
+		if (admit_host(&options, rows[i].host) != rows[i].allowed)
+			fail_msg("%s at %s", rows[i].host ? rows[i].host : "(none)",
+				 rows[i].listen);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_html),	  cmocka_unit_test(test_json),
-		cmocka_unit_test(test_not_utf8),  cmocka_unit_test(test_others),
-		cmocka_unit_test(test_bytes),	  cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_url_decode), cmocka_unit_test(test_hosts),
+	    cmocka_unit_test(test_html),       cmocka_unit_test(test_json),
+	    cmocka_unit_test(test_not_utf8),   cmocka_unit_test(test_others),
+	    cmocka_unit_test(test_bytes),      cmocka_unit_test(test_limit),
+	    cmocka_unit_test(test_url_decode), cmocka_unit_test(test_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,10 +20,10 @@
 #include "tests/viewer/samples.h"
 
 #define PROTOBUF "Content-Type: application/x-protobuf\r\n"
-#define GZIP "Content-Encoding: gzip\r\n"
-#define KEY "-/systemd/web.service"
-#define SLOT "/api/v1/slots/-%2Fsystemd%2Fweb.service"
-#define MIB (1u << 20)
+#define GZIP	 "Content-Encoding: gzip\r\n"
+#define KEY	 "-/systemd/web.service"
+#define SLOT	 "/api/v1/slots/-%2Fsystemd%2Fweb.service"
+#define MIB	 (1u << 20)
 
 static struct harness viewer; /* with the defaults, for most tests */
 
@@ -73,7 +73,8 @@ static struct bytes gzipped(const void *data, size_t len)
 	out.len = out.len < len + 4096 ? len + 4096 : out.len;
 	out.data = malloc(out.len);
 	assert_non_null(out.data);
-	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, MAX_WBITS + 16, 9, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, MAX_WBITS + 16, 9, Z_DEFAULT_STRATEGY),
+			 Z_OK);
 	z.next_out = out.data;
 	z.avail_out = (uInt)out.len;
 	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
@@ -82,13 +83,14 @@ static struct bytes gzipped(const void *data, size_t len)
 	return out;
 }
 
-static void ask(int status, enum door door, const char *method, const char *path, const char *headers,
-		const void *body, size_t len)
+static void ask(int status, enum door door, const char *method, const char *path,
+		const char *headers, const void *body, size_t len)
 {
 	struct reply reply = harness_ask(&viewer, door, method, path, headers, body, len);
 
 	if (reply.status != status)
-		fail_msg("%s %s: %d instead of %d\n%s", method, path, reply.status, status, reply.text);
+		fail_msg("%s %s: %d instead of %d\n%s", method, path, reply.status, status,
+			 reply.text);
 	reply_free(&reply);
 }
 
@@ -108,7 +110,8 @@ static void post(struct bytes bytes, const char *headers, int status)
 
 static void test_intake_and_slots(void **state)
 {
-	struct bytes first = request(1), second = request(2), packed = gzipped(second.data, second.len);
+	struct bytes first = request(1), second = request(2),
+		     packed = gzipped(second.data, second.len);
 	struct reply reply;
 
 	(void)state;
@@ -131,10 +134,15 @@ static void test_intake_and_slots(void **state)
 	get(SLOT "/functions", 200, "\"samples\":0,");
 	post(packed, PROTOBUF GZIP, 200);
 	get(SLOT "/functions", 200, "\"samples\":40,\"cpuNs\":2000000000,\"completeStacks\":30,");
-	get(SLOT "/functions", 200, "\"name\":\"leaf\",\"module\":\"/usr/bin/example\",\"file\":\"\",\"kernel\":false,\"self\":30,\"total\":30}");
-	get(SLOT "/functions", 200, "\"name\":\"work\",\"module\":\"/usr/bin/example\",\"file\":\"\",\"kernel\":false,\"self\":10,\"total\":40}");
+	get(SLOT "/functions", 200,
+	    "\"name\":\"leaf\",\"module\":\"/usr/bin/"
+	    "example\",\"file\":\"\",\"kernel\":false,\"self\":30,\"total\":30}");
+	get(SLOT "/functions", 200,
+	    "\"name\":\"work\",\"module\":\"/usr/bin/"
+	    "example\",\"file\":\"\",\"kernel\":false,\"self\":10,\"total\":40}");
 	get(SLOT "/functions?sort=total&limit=1", 200, "\"functions\":[{\"name\":\"work\"");
-	get(SLOT "/functions?sort=name&limit=1", 200, "\"functionsTotal\":3,\"functions\":[{\"name\":\"leaf\"");
+	get(SLOT "/functions?sort=name&limit=1", 200,
+	    "\"functionsTotal\":3,\"functions\":[{\"name\":\"leaf\"");
 	reply = harness_ask(&viewer, DOOR_TCP, "GET", SLOT "/functions", "", NULL, 0);
 	assert_null(strstr(reply.text, "secret")); /* of another workload */
 	reply_free(&reply);
@@ -169,7 +177,8 @@ static void test_workload_page(void **state)
 	struct bytes bytes = request(10);
 
 	(void)state;
-	get("/workload?key=-/systemd/web.service", 200, "Collecting, the next data arrives within 5 s.");
+	get("/workload?key=-/systemd/web.service", 200,
+	    "Collecting, the next data arrives within 5 s.");
 	post(bytes, PROTOBUF, 200);
 	get("/workload?key=-/systemd/web.service", 200, "<h1>" KEY "</h1>");
 	get("/middle/workload?key=-/systemd/web.service&sort=name", 200,
@@ -198,10 +207,12 @@ static void test_eviction_is_told(void **state)
 	}
 	get("/api/v1/slots/a%2FDeployment%2Fw0/functions", 409,
 	    "\"status\":\"evicted\",\"endedUnixSeconds\":");
-	get("/api/v1/slots/a%2fdeployment%2fw0/functions", 409, "\"evictedBy\":\"a/Deployment/w24\"");
+	get("/api/v1/slots/a%2fdeployment%2fw0/functions", 409,
+	    "\"evictedBy\":\"a/Deployment/w24\"");
 	get("/middle/workload?key=a/deployment/w0", 409, "to make room for");
 	get("/api/v1/slots", 200, "\"activeSlots\":24,\"maxSlots\":24,");
-	get("/api/v1/slots", 200, "\"slotMaxBytes\":8388608,\"maxTotalBytesBudget\":201326592,\"slotTtlSeconds\":120,");
+	get("/api/v1/slots", 200,
+	    "\"slotMaxBytes\":8388608,\"maxTotalBytesBudget\":201326592,\"slotTtlSeconds\":120,");
 	get("/api/v1/slots", 200, "\"ended\":[{\"key\":\"a/Deployment/w0\",\"status\":\"evicted\"");
 	assert_int_equal(harness_counter(&viewer, C_slots_evicted) - before, 1);
 	get("/workload?key=a/Deployment/w0", 200, "Collecting"); /* visiting does */
@@ -238,7 +249,8 @@ static void test_hostile_names_are_escaped(void **state)
 	    "&lt;/script&gt;&lt;script&gt;&quot;f&amp;g&quot;</span>");
 	check_absent("/workload?key=-/process/%3Cimg%20src=x%20onerror=alert(1)%3E", "<script>");
 	check_absent("/workload?key=-/process/%3Cimg%20src=x%20onerror=alert(1)%3E", "<img");
-	check_absent("/api/v1/slots/-%2Fprocess%2F%3Cimg%20src=x%20onerror=alert(1)%3E/functions", "<");
+	check_absent("/api/v1/slots/-%2Fprocess%2F%3Cimg%20src=x%20onerror=alert(1)%3E/functions",
+		     "<");
 	get("/", 200, "-/process/&lt;img src=x onerror");
 	check_absent("/", "<img");
 	get("/api/v1/workloads", 200, "-/process/\\u003cimg src=x onerror");
@@ -266,7 +278,8 @@ static void test_bad_bodies(void **state)
 	post(bomb, PROTOBUF GZIP, 413);
 	assert_int_equal(harness_counter(&viewer, C_intake_refused) - refused, 10);
 	/* and goes on */
-	post(good, "Content-Type: application/x-protobuf; v=1\r\nContent-Encoding: identity\r\n", 200);
+	post(good, "Content-Type: application/x-protobuf; v=1\r\nContent-Encoding: identity\r\n",
+	     200);
 	ask(405, DOOR_UNIX, "GET", OTLP_PATH, "", NULL, 0);
 	free(bomb.data);
 	free(good.data);
@@ -311,37 +324,40 @@ static void test_who_may_ask(void **state)
 		const char *method, *path, *headers;
 		int status;
 	} rows[] = {
-		{"GET", "/", "Host: evil.example\r\n", 403},
-		{"GET", "/", "Host: evil.example:4041\r\n", 403},
-		{"GET", "/metrics", "Host: rebound.example\r\n", 403},
-		{"GET", "/", "Host: 127.0.0.1:4041\r\n", 200},
-		{"GET", "/", "Host: [::1]\r\n", 200},
-		{"GET", "/nothing", "", 404},
-		{"GET", "/api/v1/slots/a%2Fb%2Fc/nothing", "", 404},
-		{"GET", "/../etc/passwd", "", 404},
-		{"PUT", "/", "", 405},
-		{"DELETE", "/api/v1/workloads", "", 405},
-		{"HEAD", "/", "", 200},
-		{"PUT", "/api/v1/slots/a", "", 400},
-		{"PUT", "/api/v1/slots/a%2F%2Fc", "", 400},
-		{"PUT", "/api/v1/slots/a%00%2Fb%2Fc", "", 400},
-		/* a page of another origin */
-		{"PUT", SLOT, "Origin: http://evil.example\r\n", 403},
-		{"PUT", SLOT, "Origin: null\r\n", 403},
-		{"PUT", SLOT, "Host: localhost:1\r\nOrigin: http://localhost:2\r\n", 403},
-		{"PUT", SLOT, "Host: localhost:1\r\nOrigin: http://localhost:1\r\n", 200},
-		{"POST", SLOT "/clear", "Sec-Fetch-Site: cross-site\r\n", 403},
-		{"POST", SLOT "/clear", "Sec-Fetch-Site: same-origin\r\n", 200},
-		{"DELETE", SLOT, "Origin: http://evil.example\r\n", 403},
-		{"POST", OTLP_PATH, PROTOBUF "Origin: http://evil.example\r\n", 403},
-		{"GET", "/workload?key=a/b/c", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Dest: image\r\n", 403},
-		{"GET", "/workload?key=a/b/c", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Dest: document\r\n", 200},
-		{"GET", "/workload?key=a/b/c", "Sec-Fetch-Site: none\r\n", 200},
+	    {"GET", "/", "Host: evil.example\r\n", 403},
+	    {"GET", "/", "Host: evil.example:4041\r\n", 403},
+	    {"GET", "/metrics", "Host: rebound.example\r\n", 403},
+	    {"GET", "/", "Host: 127.0.0.1:4041\r\n", 200},
+	    {"GET", "/", "Host: [::1]\r\n", 200},
+	    {"GET", "/nothing", "", 404},
+	    {"GET", "/api/v1/slots/a%2Fb%2Fc/nothing", "", 404},
+	    {"GET", "/../etc/passwd", "", 404},
+	    {"PUT", "/", "", 405},
+	    {"DELETE", "/api/v1/workloads", "", 405},
+	    {"HEAD", "/", "", 200},
+	    {"PUT", "/api/v1/slots/a", "", 400},
+	    {"PUT", "/api/v1/slots/a%2F%2Fc", "", 400},
+	    {"PUT", "/api/v1/slots/a%00%2Fb%2Fc", "", 400},
+	    /* a page of another origin */
+	    {"PUT", SLOT, "Origin: http://evil.example\r\n", 403},
+	    {"PUT", SLOT, "Origin: null\r\n", 403},
+	    {"PUT", SLOT, "Host: localhost:1\r\nOrigin: http://localhost:2\r\n", 403},
+	    {"PUT", SLOT, "Host: localhost:1\r\nOrigin: http://localhost:1\r\n", 200},
+	    {"POST", SLOT "/clear", "Sec-Fetch-Site: cross-site\r\n", 403},
+	    {"POST", SLOT "/clear", "Sec-Fetch-Site: same-origin\r\n", 200},
+	    {"DELETE", SLOT, "Origin: http://evil.example\r\n", 403},
+	    {"POST", OTLP_PATH, PROTOBUF "Origin: http://evil.example\r\n", 403},
+	    {"GET", "/workload?key=a/b/c",
+	     "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Dest: image\r\n", 403},
+	    {"GET", "/workload?key=a/b/c",
+	     "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Dest: document\r\n", 200},
+	    {"GET", "/workload?key=a/b/c", "Sec-Fetch-Site: none\r\n", 200},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		ask(rows[i].status, DOOR_TCP, rows[i].method, rows[i].path, rows[i].headers, NULL, 0);
+		ask(rows[i].status, DOOR_TCP, rows[i].method, rows[i].path, rows[i].headers, NULL,
+		    0);
 	/* any name does on the unix socket */
 	ask(200, DOOR_UNIX, "GET", "/healthz", "Host: whatever\r\n", NULL, 0);
 }
@@ -349,9 +365,9 @@ static void test_who_may_ask(void **state)
 static void test_headers_of_answers(void **state)
 {
 	static const char *const wanted[] = {
-		"Content-Security-Policy: default-src 'none'; style-src 'self'; script-src 'self';",
-		"X-Content-Type-Options: nosniff\r\n", "Referrer-Policy: no-referrer\r\n",
-		"Cache-Control: no-store\r\n"};
+	    "Content-Security-Policy: default-src 'none'; style-src 'self'; script-src 'self';",
+	    "X-Content-Type-Options: nosniff\r\n", "Referrer-Policy: no-referrer\r\n",
+	    "Cache-Control: no-store\r\n"};
 	struct reply reply = harness_ask(&viewer, DOOR_TCP, "GET", "/page.js", "", NULL, 0);
 	char etag[128], *start, *end;
 
@@ -390,11 +406,14 @@ static void test_metrics_and_quality(void **state)
 	get("/metrics", 200, "sconce_lost_symbolizer_queue_full_total{worker=\"1\"} 3\n");
 	get("/metrics", 200, "# TYPE sconce_slots gauge\nsconce_slots ");
 	get("/metrics", 200, "# HELP sconce_intake_requests_total OTLP requests accepted\n");
-	get("/", 200, "This machine: 1000 samples taken, <span class=\"bad\">12 lost (kernel 7, symbolizer 5)</span>");
+	get("/", 200,
+	    "This machine: 1000 samples taken, <span class=\"bad\">12 lost (kernel 7, symbolizer "
+	    "5)</span>");
 	get("/", 200, " · 90.0&nbsp;% of frames have a name · 75.0&nbsp;% of stacks are complete");
 }
 
-/* 40 silent connections: more than are served. Both doors go on, one by one or when they time out. */
+/* 40 silent connections: more than are served. Both doors go on, one by one or when they time out.
+ */
 static void test_forty_connections(void **state)
 {
 	struct bytes bytes = request(40);
@@ -487,17 +506,18 @@ static void test_token(void **state)
 		const char *headers;
 		int status;
 	} rows[] = {
-		{DOOR_TCP, "", 401},
-		{DOOR_TCP, "Authorization: Bearer wrong0\r\n", 401},
-		{DOOR_TCP, "Authorization: Bearer s3cre\r\n", 401},
-		{DOOR_TCP, "Authorization: Bearer s3cret\r\n", 200},
-		/* base64 of "me:s3cret", "me:wrong", and none */
-		{DOOR_TCP, "Authorization: Basic bWU6czNjcmV0\r\n", 200},
-		{DOOR_TCP, "Authorization: Basic bWU6d3Jvbmc=\r\n", 401},
-		{DOOR_TCP, "Authorization: Basic ???\r\n", 401},
-		{DOOR_UNIX, "", 200},
+	    {DOOR_TCP, "", 401},
+	    {DOOR_TCP, "Authorization: Bearer wrong0\r\n", 401},
+	    {DOOR_TCP, "Authorization: Bearer s3cre\r\n", 401},
+	    {DOOR_TCP, "Authorization: Bearer s3cret\r\n", 200},
+	    /* base64 of "me:s3cret", "me:wrong", and none */
+	    {DOOR_TCP, "Authorization: Basic bWU6czNjcmV0\r\n", 200},
+	    {DOOR_TCP, "Authorization: Basic bWU6d3Jvbmc=\r\n", 401},
+	    {DOOR_TCP, "Authorization: Basic ???\r\n", 401},
+	    {DOOR_UNIX, "", 200},
 	};
-	static const char *const paths[] = {"/", "/healthz", "/metrics", "/api/v1/slots", "/page.js"};
+	static const char *const paths[] = {"/", "/healthz", "/metrics", "/api/v1/slots",
+					    "/page.js"};
 	struct config config;
 
 	(void)state;
@@ -506,7 +526,8 @@ static void test_token(void **state)
 	harness_start(&viewer, &config);
 	for (size_t p = 0; p < sizeof(paths) / sizeof(paths[0]); p++)
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-			ask(rows[i].status, rows[i].door, "GET", paths[p], rows[i].headers, NULL, 0);
+			ask(rows[i].status, rows[i].door, "GET", paths[p], rows[i].headers, NULL,
+			    0);
 	ask(401, DOOR_TCP, "POST", OTLP_PATH, PROTOBUF, "x", 1);
 	harness_stop(&viewer);
 }
@@ -540,23 +561,23 @@ static void test_expiry(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_intake_and_slots),
-		cmocka_unit_test(test_workload_page),
-		cmocka_unit_test(test_eviction_is_told),
-		cmocka_unit_test(test_hostile_names_are_escaped),
-		cmocka_unit_test(test_bad_bodies),
-		cmocka_unit_test(test_chunked_too_large),
-		cmocka_unit_test(test_who_may_ask),
-		cmocka_unit_test(test_headers_of_answers),
-		cmocka_unit_test(test_metrics_and_quality),
-		cmocka_unit_test(test_forty_connections),
-		cmocka_unit_test(test_restart),
-		cmocka_unit_test(test_drain),
-		cmocka_unit_test(test_idle_turns),
+	    cmocka_unit_test(test_intake_and_slots),
+	    cmocka_unit_test(test_workload_page),
+	    cmocka_unit_test(test_eviction_is_told),
+	    cmocka_unit_test(test_hostile_names_are_escaped),
+	    cmocka_unit_test(test_bad_bodies),
+	    cmocka_unit_test(test_chunked_too_large),
+	    cmocka_unit_test(test_who_may_ask),
+	    cmocka_unit_test(test_headers_of_answers),
+	    cmocka_unit_test(test_metrics_and_quality),
+	    cmocka_unit_test(test_forty_connections),
+	    cmocka_unit_test(test_restart),
+	    cmocka_unit_test(test_drain),
+	    cmocka_unit_test(test_idle_turns),
 	};
 	const struct CMUnitTest others[] = {
-		cmocka_unit_test(test_token),
-		cmocka_unit_test(test_expiry),
+	    cmocka_unit_test(test_token),
+	    cmocka_unit_test(test_expiry),
 	};
 
 	return cmocka_run_group_tests(tests, start_viewer, stop_viewer) +

@@ -18,29 +18,32 @@ static void test_keys(void **state)
 		struct otlp_attribute attributes[4];
 		const char *key;
 	} rows[] = {
-		{{{"k8s.namespace.name", "shop"}, {"k8s.deployment.name", "web"}, {"container.id", "abc"}},
-		 "shop/Deployment/web"},
-		{{{"k8s.namespace.name", "shop"}, {"k8s.job.name", "j"}, {"k8s.cronjob.name", "c"}},
-		 "shop/CronJob/c"},
-		{{{"k8s.namespace.name", "shop"}, {"k8s.pod.name", "p"}}, "shop/Pod/p"},
-		{{{"k8s.namespace.name", "shop"},
-		  {"odigos.workload.kind", "deployment"},
-		  {"odigos.workload.name", "web"},
-		  {"k8s.job.name", "j"}},
-		 "shop/Deployment/web"},
-		{{{"k8s.namespace.name", "shop"},
-		  {"odigos.workload.kind", "StaticPod"},
-		  {"odigos.workload.name", "web"}},
-		 "shop/StaticPod/web"},
-		{{{"k8s.deployment.name", "no-namespace"}, {"process.executable.name", "x"}}, "-/process/x"},
-		{{{"container.id", "0123456789abcdef0123"}, {"systemd.unit", "docker.service"}},
-		 "-/container/0123456789ab"},
-		{{{"systemd.unit", "nginx.service"}, {"process.executable.name", "nginx"}},
-		 "-/systemd/nginx.service"},
-		{{{"process.executable.name", "/usr/bin/python3"}}, "-/process/python3"},
-		{{{"process.executable.path", "/opt/x/y"}}, "-/process/y"},
-		{{{"service.name", "legacy"}, {"container.id", ""}}, "-/process/legacy"},
-		{{{"host.name", "h"}}, "-/process/[unknown]"},
+	    {{{"k8s.namespace.name", "shop"},
+	      {"k8s.deployment.name", "web"},
+	      {"container.id", "abc"}},
+	     "shop/Deployment/web"},
+	    {{{"k8s.namespace.name", "shop"}, {"k8s.job.name", "j"}, {"k8s.cronjob.name", "c"}},
+	     "shop/CronJob/c"},
+	    {{{"k8s.namespace.name", "shop"}, {"k8s.pod.name", "p"}}, "shop/Pod/p"},
+	    {{{"k8s.namespace.name", "shop"},
+	      {"odigos.workload.kind", "deployment"},
+	      {"odigos.workload.name", "web"},
+	      {"k8s.job.name", "j"}},
+	     "shop/Deployment/web"},
+	    {{{"k8s.namespace.name", "shop"},
+	      {"odigos.workload.kind", "StaticPod"},
+	      {"odigos.workload.name", "web"}},
+	     "shop/StaticPod/web"},
+	    {{{"k8s.deployment.name", "no-namespace"}, {"process.executable.name", "x"}},
+	     "-/process/x"},
+	    {{{"container.id", "0123456789abcdef0123"}, {"systemd.unit", "docker.service"}},
+	     "-/container/0123456789ab"},
+	    {{{"systemd.unit", "nginx.service"}, {"process.executable.name", "nginx"}},
+	     "-/systemd/nginx.service"},
+	    {{{"process.executable.name", "/usr/bin/python3"}}, "-/process/python3"},
+	    {{{"process.executable.path", "/opt/x/y"}}, "-/process/y"},
+	    {{{"service.name", "legacy"}, {"container.id", ""}}, "-/process/legacy"},
+	    {{{"host.name", "h"}}, "-/process/[unknown]"},
 	};
 	char key[WORKLOAD_KEY_BYTES];
 
@@ -69,7 +72,8 @@ static void test_long_key_is_cut(void **state)
 
 static void test_kinds_are_normalized(void **state)
 {
-	char known[] = "default/dEPLOYMENT/Web", unknown[] = "default/widget/Web", odd[] = "deployment";
+	char known[] = "default/dEPLOYMENT/Web", unknown[] = "default/widget/Web",
+	     odd[] = "deployment";
 
 	(void)state;
 	workload_key_normalize(known);
@@ -173,10 +177,13 @@ static void test_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keys),	    cmocka_unit_test(test_long_key_is_cut),
-		cmocka_unit_test(test_kinds_are_normalized), cmocka_unit_test(test_cpu_share),
-		cmocka_unit_test(test_late_sender), cmocka_unit_test(test_busiest_first),
-		cmocka_unit_test(test_bounded),
+	    cmocka_unit_test(test_keys),
+	    cmocka_unit_test(test_long_key_is_cut),
+	    cmocka_unit_test(test_kinds_are_normalized),
+	    cmocka_unit_test(test_cpu_share),
+	    cmocka_unit_test(test_late_sender),
+	    cmocka_unit_test(test_busiest_first),
+	    cmocka_unit_test(test_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
