@@ -202,6 +202,7 @@ struct message_file {
 	char path[MESSAGE_PATH_BYTES]; /* link text of map_files, for show; ends in NUL */
 };
 
+/* file_id 0: this worker was just started and knows nothing; introduce everything again. */
 struct message_need_file {
 	uint32_t file_id;
 	uint32_t unused;

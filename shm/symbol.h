@@ -109,7 +109,12 @@ struct symbol_location {
 	uint32_t mapping;
 	uint8_t frame_type; /* enum symbol_frame_type */
 	uint8_t unused[3];
-	uint64_t address; /* file offset for native frames, section offset for the kernel's */
+	/*
+	 * Of a native frame: address in the ELF file, within [start, limit) of its mapping; the file
+	 * offset where the mapping has start = limit = 0. Of a kernel frame: offset from the start of
+	 * the text of the kernel or module.
+	 */
+	uint64_t address;
 	uint32_t lines_n;
 	uint32_t unused2;
 	struct symbol_line lines[]; /* innermost first; more than one = inlined */

@@ -283,6 +283,7 @@ uint32_t define_stack(struct define *d, const uint32_t *locations, uint32_t n)
 	struct symbol_stack *stack = (struct symbol_stack *)d->scratch;
 
 	stack->locations_n = n;
-	memcpy(stack->locations, locations, n * sizeof(*locations));
+	if (n > 0)
+		memcpy(stack->locations, locations, n * sizeof(*locations));
 	return define_record(d, SYMBOL_STACK, sizeof(*stack) + n * sizeof(*locations));
 }

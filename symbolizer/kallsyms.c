@@ -146,6 +146,8 @@ static void kallsyms_sort(struct kallsyms *k)
 {
 	uint32_t n = 0;
 
+	if (k->entries_n == 0)
+		return;
 	sort_names = k->names;
 	qsort(k->entries, k->entries_n, sizeof(*k->entries), kallsyms_compare);
 	for (uint32_t i = 0; i < k->entries_n; i++) {

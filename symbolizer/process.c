@@ -240,7 +240,7 @@ void processes_info(struct processes *processes, const struct message_process_in
 
 bool process_ranges_hold(const struct process *process, uint64_t exec_id)
 {
-	return process->introduced && !(process->flags & PROCESS_PENDING) &&
+	return process->ranges_n > 0 && !(process->flags & PROCESS_PENDING) &&
 	       (process->exec_id == 0 || process->exec_id == exec_id);
 }
 

@@ -1,0 +1,15 @@
+# Tests of symbolizer/. The worker test starts the program itself.
+SYMBOLIZER_TEST_LIBS = $(SYMBOLIZER_LIBS) -lcmocka
+define symbolizer_test
+TESTS += tests/symbolizer/$1
+tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS)
+tests/symbolizer/$1_LIBS = $(SYMBOLIZER_TEST_LIBS)
+endef
+$(foreach t,elf_test reader_test kallsyms_test cgroup_test define_test process_test,\
+	$(eval $(call symbolizer_test,$t)))
+
+TESTS += tests/symbolizer/worker_test
+tests/symbolizer/worker_test_SRCS = tests/symbolizer/worker_test.c tests/symbolizer/harness.c \
+	$(SHM_SRCS) $(PROTO_SRCS)
+tests/symbolizer/worker_test_LIBS = -lcmocka
+$(BUILD)/tests/symbolizer/worker_test: | $(BUILD)/sconce-symbolizer

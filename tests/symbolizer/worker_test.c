@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker as a whole: right names, deferred stacks walked, nothing lost and nothing twice through
+ * kill -9, everything that is dropped counted, epochs, drain.
+ */
+#define _GNU_SOURCE
+#include "tests/symbolizer/harness.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PID 4711
+#define START 1000000000ull
+#define SELF 7 /* file id of this program */
+#define DOCKER "0::/system.slice/docker-" ID ".scope\n"
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define KALLSYMS \
+	"ffffffff81000000 T _text\nffffffff81000100 t do_work\nffffffff81000200 T do_syscall_64\n" \
+	"ffffffffc0001000 t driver_poll\t[driver]\n"
+
+/* Functions with known names, far enough from each other. */
+int known_leaf(int x);
+int known_caller(int x);
+__attribute__((noinline, noclone)) int known_leaf(int x)
+{
+	return x * 3 + getpid();
+}
+__attribute__((noinline, noclone)) int known_caller(int x)
+{
+	return known_leaf(x) + 1;
+}
+
+struct self {
+	char path[256];
+	uint64_t start, end, offset; /* the executable mapping of this program */
+};
+
+static void self_find(struct self *self)
+{
+	uint64_t pc = (uint64_t)(uintptr_t)known_leaf;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512], flags[8];
+	unsigned long start, end, offset;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %255s", &start, &end, flags, &offset,
+			   self->path) == 5 &&
+		    pc >= start && pc < end)
+			break;
+	fclose(maps);
+	self->start = start;
+	self->end = end;
+	self->offset = offset;
+	assert_true(pc >= start && pc < end);
+}
+
+static uint64_t self_offset(const struct self *self, const void *fn, int behind)
+{
+	return (uint64_t)(uintptr_t)fn + (uint64_t)behind - self->start + self->offset;
+}
+
+static void configure(struct config *config)
+{
+	config_defaults(config, MODE_RUN);
+	config->sample_queue_bytes = 1 << 20;
+	config->process_queue_bytes = 1 << 16;
+	config->output_queue_bytes = 1 << 20;
+	config->log_bytes = 1 << 20;
+}
+
+static void introduce(struct harness *h, const struct self *self)
+{
+	harness_push_file(h, SELF, self->path);
+	harness_push_process(h, PID, START, 0);
+	harness_push_range(h, PID, self->start, self->end, self->offset, SELF, 0);
+	harness_push_range(h, PID, 0x7fff00000000, 0x7fff00002000, 0, 0, RANGE_VDSO);
+	harness_send_info(h, PID, START, "/usr/bin/known", DOCKER);
+	harness_send_file(h, SELF, self->path);
+}
+
+static struct record_sample sample_head(uint64_t seq)
+{
+	return (struct record_sample){.cpu = 1,
+				      .pid = PID,
+				      .tid = PID,
+				      .seq = seq,
+				      .time_ns = START + seq,
+				      .period_ns = 1000,
+				      .start_ns = START,
+				      .exec_id = 3,
+				      .stop = STOP_COMPLETE,
+				      .comm = "known"};
+}
+
+static void test_names(void **state)
+{
+	struct record_sample head = sample_head(1);
+	const struct symbol_location *location;
+	const struct symbol_process *process;
+	const struct symbol_mapping *mapping;
+	const struct symbol_stack *stack;
+	struct symbol_sample out;
+	struct config config;
+	struct harness h;
+	struct self self;
+	char text[4096];
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	harness_open(&h, &config, KALLSYMS);
+	harness_start(&h);
+	introduce(&h, &self);
+	{
+		struct frame frames[] = {
+			{FRAME_KERNEL, 0, 0, 0, 0xffffffff81000123},
+			{FRAME_KERNEL, FRAME_RETURN, 0, 0, 0xffffffffc0001008},
+			{FRAME_KERNEL, FRAME_RETURN, 0, 0, 0xffffffff81000200}, /* behind do_work */
+			{FRAME_NATIVE, 0, 0, SELF, self_offset(&self, known_leaf, 1)},
+			{FRAME_NATIVE, FRAME_RETURN, 0, SELF, self_offset(&self, known_caller, 1)},
+			{FRAME_PC, 0, 0, 0, (uint64_t)(uintptr_t)known_leaf},
+			{FRAME_PC, 0, 0, 0, 0x7fff00000010},
+			{FRAME_PC, FRAME_ANON, 0, 0, 0x1234},
+			{FRAME_NATIVE, 0, 0, SELF, 0},
+		};
+
+		head.kernel_frames = 3;
+		head.user_slots = 6;
+		assert_int_equal(harness_push_sample(&h, head, frames, NULL, NULL), 0);
+	}
+	assert_true(harness_next(&h, &out, 10000));
+	harness_stack(&h, &out, text, sizeof(text));
+	assert_string_equal(text, "do_work;driver_poll;do_work;known_leaf;known_caller;known_leaf;"
+				  "[vdso];[unknown];[worker_test+0x0]");
+	assert_int_equal(out.seq, 1);
+	assert_int_equal(out.pid, PID);
+	assert_int_equal(out.period_ns, 1000);
+	assert_string_equal(out.comm, "known");
+
+	process = harness_definition(&h, out.epoch, SYMBOL_PROCESS, out.process);
+	assert_non_null(process);
+	assert_string_equal(harness_string(&h, out.epoch, process->executable), "/usr/bin/known");
+	assert_string_equal(harness_string(&h, out.epoch, process->container_id), ID);
+
+	stack = harness_definition(&h, out.epoch, SYMBOL_STACK, out.stack);
+	location = harness_definition(&h, out.epoch, SYMBOL_LOCATION, stack->locations[0]);
+	assert_int_equal(location->frame_type, SYMBOL_FRAME_KERNEL);
+	assert_int_equal(location->address, 0x123); /* nothing of where the kernel lies */
+	location = harness_definition(&h, out.epoch, SYMBOL_LOCATION, stack->locations[3]);
+	mapping = harness_definition(&h, out.epoch, SYMBOL_MAPPING, location->mapping);
+	assert_non_null(mapping);
+	assert_true(location->address >= mapping->start && location->address < mapping->limit);
+	assert_string_equal(harness_string(&h, out.epoch, mapping->file), self.path);
+	assert_int_equal(strlen(harness_string(&h, out.epoch, mapping->htlhash)), 32);
+	/* Commits come before publishing: what was seen is in the books. */
+	assert_int_equal(harness_counter(&h, C_symbolizer_symbolized), 1);
+	assert_int_equal(harness_counter(&h, C_frames_named), 6);
+	assert_int_equal(harness_counter(&h, C_frames_unnamed), 2);
+	assert_int_equal(harness_counter(&h, C_frames_unknown), 1);
+	harness_close(&h);
+}
+
+/* Ranges come 50 ms after the sample: it waits for them and is walked. */
+static void test_deferred(void **state)
+{
+	const uint64_t sp = 0x7ffe0000;
+	struct record_regs regs = {.sp = sp, .fp = sp + 16};
+	uint64_t stack[16] = {0};
+	struct record_sample head = sample_head(1);
+	struct symbol_sample out;
+	struct config config;
+	struct harness h;
+	struct self self;
+	char text[4096];
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	harness_open(&h, &config, KALLSYMS);
+	harness_start(&h);
+	harness_push_process(&h, PID, START, PROCESS_PENDING);
+	regs.pc = (uint64_t)(uintptr_t)known_leaf + 1;
+	stack[2] = sp + 48;
+	stack[3] = (uint64_t)(uintptr_t)known_caller + 4;
+	stack[6] = 0;
+	stack[7] = (uint64_t)(uintptr_t)test_names + 1;
+	head.stop = STOP_DEFERRED;
+	head.stack_bytes = sizeof(stack);
+	assert_int_equal(harness_push_sample(&h, head, NULL, &regs, stack), 0);
+	usleep(50000);
+	introduce(&h, &self);
+	assert_true(harness_next(&h, &out, 10000));
+	harness_stack(&h, &out, text, sizeof(text));
+	assert_string_equal(text, "known_leaf;known_caller;test_names");
+	assert_int_equal(out.stop, STOP_COMPLETE);
+	assert_int_equal(harness_counter(&h, C_walked_outside), 1);
+
+	/* The ranges never come: still a frame, after a bounded time. */
+	head = sample_head(2);
+	head.pid = PID + 1;
+	head.stop = STOP_DEFERRED;
+	head.stack_bytes = sizeof(stack);
+	assert_int_equal(harness_push_sample(&h, head, NULL, &regs, stack), 0);
+	assert_true(harness_next(&h, &out, 2000));
+	harness_stack(&h, &out, text, sizeof(text));
+	assert_string_equal(text, "[unknown]");
+	assert_int_equal(out.stop, STOP_DEFERRED);
+	harness_close(&h);
+}
+
+/* A file that is not here is asked for, waited for, and not waited for twice. */
+static void test_missing_file(void **state)
+{
+	struct record_sample head = sample_head(1);
+	struct frame frame = {FRAME_NATIVE, 0, 0, 99, 0x1234};
+	struct message message;
+	struct symbol_sample out;
+	struct config config;
+	struct harness h;
+	struct self self;
+	char text[4096];
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	harness_open(&h, &config, KALLSYMS);
+	harness_start(&h);
+	introduce(&h, &self);
+	head.user_slots = 1;
+	assert_int_equal(harness_push_sample(&h, head, &frame, NULL, NULL), 0);
+	assert_true(harness_next(&h, &out, 2000));
+	harness_stack(&h, &out, text, sizeof(text));
+	assert_string_equal(text, "[?+0x1234]");
+	assert_int_equal(channel_recv(&h.sampler, &message, NULL, NULL), 0);
+	assert_int_equal(message.type, MESSAGE_NEED_FILE);
+	assert_int_equal(message.need_file.file_id, 0); /* introduce everything */
+	assert_int_equal(channel_recv(&h.sampler, &message, NULL, NULL), 0);
+	assert_int_equal(message.need_file.file_id, 99);
+
+	/* It comes after all: from now on the same frame has its name. */
+	frame.addr = self_offset(&self, known_leaf, 0);
+	harness_send_file(&h, 99, self.path);
+	usleep(200000);
+	head.seq = 2;
+	assert_int_equal(harness_push_sample(&h, head, &frame, NULL, NULL), 0);
+	assert_true(harness_next(&h, &out, 2000));
+	harness_stack(&h, &out, text, sizeof(text));
+	assert_string_equal(text, "known_leaf");
+	harness_close(&h);
+}
+
+static void test_bad_and_poison(void **state)
+{
+	struct record_sample head = sample_head(1);
+	struct record_header lie = {.len_bytes = 64, .kind = RECORD_SAMPLE};
+	uint64_t record[8] = {0};
+	struct symbol_sample out;
+	struct config config;
+	struct harness h;
+	struct self self;
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	harness_open(&h, &config, KALLSYMS);
+	/* As three instances of it would have left it: ended by the first sample. */
+	atomic_store(&h.books_rw->attempt_position, 0);
+	atomic_store(&h.books_rw->attempts, 3);
+	introduce(&h, &self);
+	assert_int_equal(harness_push_sample(&h, head, NULL, NULL, NULL), 0);
+	head.seq = 2;
+	assert_int_equal(harness_push_sample(&h, head, NULL, NULL, NULL), 0);
+	memcpy(record, &lie, sizeof(lie));
+	assert_int_equal(queue_push(&h.samples, record, sizeof(record)), 0);
+	head.seq = 3;
+	head.stop = STOP_COUNT;
+	assert_int_equal(harness_push_sample(&h, head, NULL, NULL, NULL), 0);
+	head.stop = STOP_COMPLETE;
+	assert_int_equal(harness_push_sample(&h, head, NULL, NULL, NULL), 0);
+	harness_start(&h);
+	assert_true(harness_next(&h, &out, 10000));
+	assert_int_equal(out.seq, 2);
+	assert_true(out.stack != 0);
+	assert_true(harness_next(&h, &out, 10000));
+	assert_int_equal(out.seq, 3);
+	assert_int_equal(harness_counter(&h, C_lost_symbolizer_poison), 1);
+	assert_int_equal(harness_counter(&h, C_lost_symbolizer_bad_record), 2);
+	assert_int_equal(harness_counter(&h, C_symbolizer_samples), 5);
+	harness_close(&h);
+}
+
+static void test_queue_full(void **state)
+{
+	const uint64_t n = 2000;
+	struct record_sample head = sample_head(0);
+	struct symbol_sample out;
+	struct config config;
+	struct harness h;
+	struct self self;
+	uint64_t got = 0;
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	config.output_queue_bytes = QUEUE_CAPACITY_MIN;
+	harness_open(&h, &config, KALLSYMS);
+	introduce(&h, &self);
+	harness_start(&h);
+	for (uint64_t i = 1; i <= n; i++) {
+		head.seq = i;
+		assert_int_equal(harness_push_sample(&h, head, NULL, NULL, NULL), 0);
+	}
+	assert_true(harness_wait_counter(&h, C_symbolizer_samples, n, 10000));
+	while (harness_next(&h, &out, 0))
+		got++;
+	assert_int_equal(got, QUEUE_CAPACITY_MIN / sizeof(out));
+	assert_int_equal(harness_counter(&h, C_symbolizer_symbolized), got);
+	assert_int_equal(harness_counter(&h, C_lost_symbolizer_queue_full), n - got);
+	harness_close(&h);
+}
+
+/* Distinct frames fill the log; it turns over as the exporter follows, and stops when it does not. */
+static void test_epochs(void **state)
+{
+	const uint64_t n = 3000;
+	struct record_sample head = sample_head(0);
+	struct symbol_sample out;
+	uint32_t first = 0, last = 0;
+	struct config config;
+	struct harness h;
+	struct self self;
+	char text[4096], want[64];
+	uint64_t sum;
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	config.log_bytes = 65536;
+	harness_open(&h, &config, KALLSYMS);
+	introduce(&h, &self);
+	harness_start(&h);
+	head.user_slots = 1;
+	for (uint64_t i = 1; i <= n; i++) {
+		struct frame frame = {FRAME_NATIVE, 0, 0, SELF, (1ull << 40) + i};
+
+		head.seq = i;
+		assert_int_equal(harness_push_sample(&h, head, &frame, NULL, NULL), 0);
+		if (i % 50 && i != n)
+			continue;
+		while (harness_counter(&h, C_symbolizer_samples) < i)
+			usleep(200);
+		while (harness_next(&h, &out, 0)) {
+			first = first ? first : out.epoch;
+			assert_true(out.epoch == last || out.epoch == last + 1 || last == 0);
+			last = out.epoch;
+			harness_stack(&h, &out, text, sizeof(text));
+			snprintf(want, sizeof(want), "[worker_test+0x%llx]",
+				 (1ull << 40) + (unsigned long long)out.seq);
+			assert_string_equal(text, want);
+		}
+		harness_release(&h);
+	}
+	assert_true(last >= first + 4);
+	assert_int_equal(harness_counter(&h, C_symbolizer_symbolized), n);
+	assert_int_equal(harness_counter(&h, C_lost_symbolizer_log_full), 0);
+
+	/* The exporter stands still: both logs fill up, and the rest is counted as lost. */
+	for (uint64_t i = 1; i <= n; i++) {
+		struct frame frame = {FRAME_NATIVE, 0, 0, SELF, (1ull << 41) + i};
+
+		head.seq = n + i;
+		assert_int_equal(harness_push_sample(&h, head, &frame, NULL, NULL), 0);
+		if (i % 500 == 0)
+			assert_true(harness_wait_counter(&h, C_symbolizer_samples, n + i, 10000));
+	}
+	sum = harness_counter(&h, C_symbolizer_symbolized) +
+	      harness_counter(&h, C_lost_symbolizer_log_full);
+	assert_true(harness_counter(&h, C_lost_symbolizer_log_full) > 0);
+	assert_int_equal(sum, 2 * n);
+	harness_close(&h);
+}
+
+/* Killed again and again while samples flow: each of them comes out once, with its name. */
+static void test_kill(void **state)
+{
+	enum { KILLS = 25, PER_LIFE = 400 };
+	static uint8_t seen[KILLS * PER_LIFE + 1];
+	struct record_sample head = sample_head(0);
+	struct symbol_sample out;
+	struct config config;
+	struct harness h;
+	struct self self;
+	uint64_t got = 0, total = KILLS * PER_LIFE;
+	char text[4096];
+
+	(void)state;
+	memset(seen, 0, sizeof(seen));
+	self_find(&self);
+	configure(&config);
+	config.sample_queue_bytes = 1 << 22;
+	harness_open(&h, &config, KALLSYMS);
+	srand(1);
+	for (int life = 0; life < KILLS; life++) {
+		introduce(&h, &self);
+		harness_start(&h);
+		for (int i = 0; i < PER_LIFE; i++) {
+			struct frame frame = {FRAME_NATIVE, 0, 0, SELF,
+					      self_offset(&self, known_leaf, 1)};
+
+			head.seq++;
+			head.user_slots = 1;
+			assert_int_equal(harness_push_sample(&h, head, &frame, NULL, NULL), 0);
+			if (i == PER_LIFE / 2)
+				usleep((useconds_t)(rand() % 4000));
+		}
+		if (life < KILLS - 1)
+			harness_kill(&h);
+	}
+	while (got < total && harness_next(&h, &out, 10000)) {
+		assert_in_range(out.seq, 1, total);
+		assert_int_equal(seen[out.seq], 0);
+		seen[out.seq] = 1;
+		got++;
+		if (got % 100 == 0) {
+			harness_stack(&h, &out, text, sizeof(text));
+			assert_string_equal(text, "known_leaf");
+		}
+	}
+	assert_int_equal(got, total);
+	assert_false(harness_next(&h, &out, 300));
+	assert_int_equal(harness_counter(&h, C_symbolizer_symbolized), total);
+	assert_int_equal(harness_counter(&h, C_symbolizer_samples), total);
+	assert_int_equal(harness_counter(&h, C_lost_symbolizer_poison), 0);
+	harness_close(&h);
+}
+
+static void test_drain(void **state)
+{
+	struct record_sample head = sample_head(0);
+	struct message_empty none = {0};
+	struct message message;
+	struct config config;
+	struct harness h;
+	struct self self;
+	struct pollfd fd;
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	harness_open(&h, &config, KALLSYMS);
+	introduce(&h, &self);
+	harness_start(&h);
+	for (int i = 0; i < 500; i++) {
+		head.seq++;
+		assert_int_equal(harness_push_sample(&h, head, NULL, NULL, NULL), 0);
+	}
+	assert_int_equal(channel_send(&h.supervisor, MESSAGE_DRAIN, &none, NULL, 0), 0);
+	fd = (struct pollfd){.fd = h.supervisor_fds[0], .events = POLLIN};
+	assert_int_equal(poll(&fd, 1, 10000), 1);
+	assert_int_equal(channel_recv(&h.supervisor, &message, NULL, NULL), 0);
+	assert_int_equal(message.type, MESSAGE_DRAINED);
+	assert_int_equal(harness_counter(&h, C_symbolizer_symbolized), 500);
+	harness_close(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),	    cmocka_unit_test(test_deferred),
+		cmocka_unit_test(test_missing_file), cmocka_unit_test(test_bad_and_poison),
+		cmocka_unit_test(test_queue_full),  cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_kill),	    cmocka_unit_test(test_drain),
+	};
+
+	alarm(120);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
