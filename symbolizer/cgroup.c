@@ -115,7 +115,8 @@ static enum line_rank cgroup_parse_line(struct cgroup *cgroup, struct text line)
 	second = memchr(first + 1, ':', left);
 	if (!second)
 		return LINE_NONE;
-	cgroup_parse_path(cgroup, (struct text){second + 1, (size_t)(line.p + line.n - second - 1)});
+	cgroup_parse_path(cgroup,
+			  (struct text){second + 1, (size_t)(line.p + line.n - second - 1)});
 	return cgroup_rank((struct text){line.p, (size_t)(first - line.p)},
 			   (struct text){first + 1, (size_t)(second - first - 1)}, cgroup);
 }

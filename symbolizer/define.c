@@ -223,8 +223,7 @@ static uint32_t define_record(struct define *d, enum symbol_kind kind, size_t by
 		header = (void *)(define_records(d) + (slot->position - 1ull) * 8);
 		return header->id;
 	}
-	if (rounded > d->capacity - d->len_bytes ||
-	    d->table_used >= d->table_mask / 4 * 3)
+	if (rounded > d->capacity - d->len_bytes || d->table_used >= d->table_mask / 4 * 3)
 		return 0;
 	header->id = d->next_id[kind]++;
 	memcpy(define_records(d) + d->len_bytes, d->scratch, rounded);

@@ -4,11 +4,11 @@
  *
  * A definition is known by its bytes: the table holds hashes and positions, and the log itself is
  * what is compared with. So a restarted worker takes up an existing log whole, and nothing is kept
- * twice. Ids are counted from the log as well: next_id in its header is for others to look at, since
- * it and len_bytes cannot be written in one store.
+ * twice. Ids are counted from the log as well: next_id in its header is for others to look at,
+ * since it and len_bytes cannot be written in one store.
  *
- * Every define_*() returns an id, or 0 when the log is full: then the caller commits what it has and
- * calls define_next_epoch().
+ * Every define_*() returns an id, or 0 when the log is full: then the caller commits what it has
+ * and calls define_next_epoch().
  */
 #ifndef SCONCE_SYMBOLIZER_DEFINE_H
 #define SCONCE_SYMBOLIZER_DEFINE_H

@@ -48,7 +48,8 @@ size_t demangle(const char *name, char *buf, size_t size)
 	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R') || size == 0 ||
 	    strnlen(name, DEMANGLE_INPUT_BYTES_MAX) == DEMANGLE_INPUT_BYTES_MAX)
 		return 0;
-	/* Rust's older scheme looks like C++ with a hash at the end; its demangler knows the difference. */
+	/* Rust's older scheme looks like C++ with a hash at the end; its demangler knows the
+	 * difference. */
 	if (name[1] == 'R' || strstr(name, "17h"))
 		len = demangle_with(rust_demangle_callback, name, buf, size);
 	if (len == 0 && name[1] == 'Z')

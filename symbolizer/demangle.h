@@ -10,7 +10,8 @@
 
 #define DEMANGLE_INPUT_BYTES_MAX 2048
 
-/* Length of the text in buf (with a NUL behind it), or 0 when the name is not mangled or too much. */
+/* Length of the text in buf (with a NUL behind it), or 0 when the name is not mangled or too much.
+ */
 size_t demangle(const char *name, char *buf, size_t size);
 
 #endif

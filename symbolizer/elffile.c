@@ -10,9 +10,9 @@
 #include "symbolizer/sha256.h"
 
 #define HTLHASH_PIECE_BYTES 4096
-#define NOTES_BYTES_MAX 65536
-#define NAME_BYTES_MAX 4096
-#define NT_GO_BUILD_ID 4
+#define NOTES_BYTES_MAX	    65536
+#define NAME_BYTES_MAX	    4096
+#define NT_GO_BUILD_ID	    4
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define NATIVE_DATA ELFDATA2LSB
@@ -36,8 +36,8 @@ static int elffile_load(struct elffile *file, const uint64_t (*ranges)[2], size_
 		if (ranges[i][1] > ELFFILE_LOAD_MAX - file->loaded_bytes)
 			return -EFBIG;
 		file->loaded_bytes += ranges[i][1];
-		parts[i] = (struct reader_part){file->image + ranges[i][0], ranges[i][1],
-						ranges[i][0], 0};
+		parts[i] =
+		    (struct reader_part){file->image + ranges[i][0], ranges[i][1], ranges[i][0], 0};
 	}
 	reader_read(file->reader, file->slot, parts, n);
 	for (size_t i = 0; i < n; i++)
@@ -53,16 +53,15 @@ static int elffile_check_header(const struct elffile *file, const Elf64_Ehdr *he
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
 	    header->e_ident[EI_DATA] != NATIVE_DATA)
 		return -ENOEXEC;
-	if (header->e_phnum > ELFFILE_PHDRS_MAX ||
-	    (header->e_shnum == 0 && header->e_shoff != 0))
+	if (header->e_phnum > ELFFILE_PHDRS_MAX || (header->e_shnum == 0 && header->e_shoff != 0))
 		return -ENOEXEC;
-	if (header->e_phnum && (header->e_phentsize != sizeof(Elf64_Phdr) ||
-				!elffile_inside(file, header->e_phoff,
-						header->e_phnum * sizeof(Elf64_Phdr))))
+	if (header->e_phnum &&
+	    (header->e_phentsize != sizeof(Elf64_Phdr) ||
+	     !elffile_inside(file, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr))))
 		return -ENOEXEC;
-	if (header->e_shnum && (header->e_shentsize != sizeof(Elf64_Shdr) ||
-				!elffile_inside(file, header->e_shoff,
-						header->e_shnum * sizeof(Elf64_Shdr))))
+	if (header->e_shnum &&
+	    (header->e_shentsize != sizeof(Elf64_Shdr) ||
+	     !elffile_inside(file, header->e_shoff, header->e_shnum * sizeof(Elf64_Shdr))))
 		return -ENOEXEC;
 	return 0;
 }
@@ -81,8 +80,8 @@ static int elffile_load_headers(struct elffile *file)
 		return err;
 	{
 		const uint64_t tables[2][2] = {
-			{header.e_phnum ? header.e_phoff : 0, header.e_phnum * sizeof(Elf64_Phdr)},
-			{header.e_shnum ? header.e_shoff : 0, header.e_shnum * sizeof(Elf64_Shdr)},
+		    {header.e_phnum ? header.e_phoff : 0, header.e_phnum * sizeof(Elf64_Phdr)},
+		    {header.e_shnum ? header.e_shoff : 0, header.e_shnum * sizeof(Elf64_Shdr)},
 		};
 
 		err = elffile_load(file, tables, 2);
@@ -110,7 +109,7 @@ static void elffile_read_segments(struct elffile *file)
 		    phdr.p_vaddr >= 1ull << 62)
 			continue;
 		file->segments[file->segments_n++] =
-			(struct elffile_segment){phdr.p_offset, phdr.p_vaddr, phdr.p_filesz};
+		    (struct elffile_segment){phdr.p_offset, phdr.p_vaddr, phdr.p_filesz};
 	}
 }
 
@@ -259,7 +258,8 @@ static bool elffile_wanted(struct elffile *file, const GElf_Sym *sym, const char
 	if (type == STT_FUNC || type == STT_GNU_IFUNC)
 		return true;
 	/* Labels of hand-written assembly; $x and .L are marks of assemblers, not names. */
-	if (type != STT_NOTYPE || sym->st_shndx >= SHN_LORESERVE || name[0] == '$' || name[0] == '.')
+	if (type != STT_NOTYPE || sym->st_shndx >= SHN_LORESERVE || name[0] == '$' ||
+	    name[0] == '.')
 		return false;
 	return gelf_getshdr(elf_getscn(file->elf, sym->st_shndx), &section) &&
 	       (section.sh_flags & SHF_EXECINSTR);
@@ -284,13 +284,13 @@ static long elffile_each(struct elffile *file, Elf_Data *symbols, Elf_Data *stri
 		if (name[0] == 0 || !elffile_wanted(file, &sym, name))
 			continue;
 		symbol = (struct elffile_symbol){
-			.value = sym.st_value,
-			.size = sym.st_size,
-			.name = name,
-			.name_bytes = (uint32_t)strnlen(name, left < NAME_BYTES_MAX ? left
-										    : NAME_BYTES_MAX),
-			.type = GELF_ST_TYPE(sym.st_info),
-			.bind = GELF_ST_BIND(sym.st_info),
+		    .value = sym.st_value,
+		    .size = sym.st_size,
+		    .name = name,
+		    .name_bytes =
+			(uint32_t)strnlen(name, left < NAME_BYTES_MAX ? left : NAME_BYTES_MAX),
+		    .type = GELF_ST_TYPE(sym.st_info),
+		    .bind = GELF_ST_BIND(sym.st_info),
 		};
 		fn(arg, &symbol);
 		found++;

@@ -3,9 +3,9 @@
  * An ELF file as far as names need it: executable segments, identities, function symbols.
  *
  * The file is not mapped. An anonymous image of its size takes its place, into which only the parts
- * that are looked at are read, at their own offsets; libelf is given that image. Everything in it was
- * written by somebody else: sizes are checked here before libelf sees them, and the bytes read for
- * one file are bounded.
+ * that are looked at are read, at their own offsets; libelf is given that image. Everything in it
+ * was written by somebody else: sizes are checked here before libelf sees them, and the bytes read
+ * for one file are bounded.
  */
 #ifndef SCONCE_SYMBOLIZER_ELFFILE_H
 #define SCONCE_SYMBOLIZER_ELFFILE_H
@@ -17,13 +17,13 @@
 
 #include "symbolizer/reader.h"
 
-#define ELFFILE_BYTES_MAX (16ull << 30)	 /* a longer file is not looked at */
-#define ELFFILE_LOAD_MAX (256ull << 20) /* read of one file, in all */
-#define ELFFILE_SECTIONS_MAX 65536
-#define ELFFILE_PHDRS_MAX 256
-#define ELFFILE_SEGMENTS_MAX 16
-#define ELFFILE_SYMBOLS_MAX (4u << 20) /* of one table */
-#define ELFFILE_ID_BYTES_MAX 128
+#define ELFFILE_BYTES_MAX     (16ull << 30)  /* a longer file is not looked at */
+#define ELFFILE_LOAD_MAX      (256ull << 20) /* read of one file, in all */
+#define ELFFILE_SECTIONS_MAX  65536
+#define ELFFILE_PHDRS_MAX     256
+#define ELFFILE_SEGMENTS_MAX  16
+#define ELFFILE_SYMBOLS_MAX   (4u << 20) /* of one table */
+#define ELFFILE_ID_BYTES_MAX  128
 #define ELFFILE_ID_TEXT_BYTES (2 * ELFFILE_ID_BYTES_MAX + 1)
 
 /* An executable PT_LOAD. */
@@ -69,9 +69,9 @@ void elffile_build_ids(struct elffile *file, struct elffile_ids *ids);
 
 typedef void elffile_symbol_fn(void *arg, const struct elffile_symbol *symbol);
 /*
- * Call fn for the functions of .symtab (dynamic: .dynsym) that lie in an executable segment, and for
- * untyped labels in executable sections. Symbols are valid until elffile_close(). How many; -ENOENT
- * when there is no such table, -EFBIG when it is too large.
+ * Call fn for the functions of .symtab (dynamic: .dynsym) that lie in an executable segment, and
+ * for untyped labels in executable sections. Symbols are valid until elffile_close(). How many;
+ * -ENOENT when there is no such table, -EFBIG when it is too large.
  */
 long elffile_symbols(struct elffile *file, bool dynamic, elffile_symbol_fn *fn, void *arg);
 

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #define NEED_FIRST_MS 1000
-#define NEED_LAST_MS 60000
+#define NEED_LAST_MS  60000
 /* Half of what the sampler tolerates (proto/messages.h). */
 #define NEED_PER_SECOND 100
-#define NS_PER_MS 1000000ull
+#define NS_PER_MS	1000000ull
 
 int files_open(struct files *files, struct reader *reader, struct channel *sampler,
 	       uint64_t symbol_bytes_max)
@@ -105,9 +105,9 @@ void files_record(struct files *files, const struct record_file *record)
 	if (!file)
 		return;
 	/* A new sampler counts its ids from the start again. */
-	if (file->announced && (file->inode != record->inode ||
-				file->dev_major != record->dev_major ||
-				file->dev_minor != record->dev_minor))
+	if (file->announced &&
+	    (file->inode != record->inode || file->dev_major != record->dev_major ||
+	     file->dev_minor != record->dev_minor))
 		file_forget_content(files, file);
 	file->announced = true;
 	file->inode = record->inode;
@@ -191,9 +191,9 @@ void files_need(struct files *files, struct file *file, uint64_t now_ns)
 	    channel_send(files->sampler, MESSAGE_NEED_FILE, &need, NULL, 0))
 		return;
 	files->need_sent++;
-	file->need_ms = file->need_ms == 0		      ? NEED_FIRST_MS
+	file->need_ms = file->need_ms == 0		   ? NEED_FIRST_MS
 			: file->need_ms * 2 > NEED_LAST_MS ? NEED_LAST_MS
-							      : file->need_ms * 2;
+							   : file->need_ms * 2;
 	file->need_ns = now_ns + file->need_ms * NS_PER_MS;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files that frames point into: file id -> path, identities, segments, symbol index. Indexes,
- * open files and entries are bounded; the one not used for longest goes first. A file that is needed
- * and not here is asked for (NEED_FILE), less and less often when it does not come.
+ * open files and entries are bounded; the one not used for longest goes first. A file that is
+ * needed and not here is asked for (NEED_FILE), less and less often when it does not come.
  */
 #ifndef SCONCE_SYMBOLIZER_FILES_H
 #define SCONCE_SYMBOLIZER_FILES_H
@@ -16,7 +16,7 @@
 #include "symbolizer/reader.h"
 #include "symbolizer/symbols.h"
 
-#define FILES_MAX 16384
+#define FILES_MAX     16384
 #define FILES_WAIT_NS 200000000ull
 
 struct file {
@@ -54,9 +54,9 @@ struct files {
 };
 
 struct files_found {
-	const char *name;      /* mangled; NULL = no symbol; valid until the next call */
-	uint64_t address;      /* of the ELF file; the file offset where that is not known */
-	uint32_t segment;      /* index in segments; segments_n = in none */
+	const char *name; /* mangled; NULL = no symbol; valid until the next call */
+	uint64_t address; /* of the ELF file; the file offset where that is not known */
+	uint32_t segment; /* index in segments; segments_n = in none */
 };
 
 /* Borrows reader and channel. */
@@ -73,8 +73,7 @@ struct file *files_get(struct files *files, uint32_t file_id);
 /* Ask the sampler for the file, if it is not here and it is time. */
 void files_need(struct files *files, struct file *file, uint64_t now_ns);
 /* What is at this offset of the file. */
-void files_find(struct files *files, struct file *file, uint64_t offset,
-		struct files_found *found);
+void files_find(struct files *files, struct file *file, uint64_t offset, struct files_found *found);
 /* The last component of its path. */
 const char *file_module(const struct file *file);
 

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHUNK_BYTES 65536
-#define LINE_BYTES_MAX 1024
-#define ENTRIES_MAX (4u << 20)
+#define CHUNK_BYTES	65536
+#define LINE_BYTES_MAX	1024
+#define ENTRIES_MAX	(4u << 20)
 #define NAMES_BYTES_MAX (128u << 20)
-#define MODULES_MAX 4096
-#define REFRESH_NS 10000000000ull
+#define MODULES_MAX	4096
+#define REFRESH_NS	10000000000ull
 /* Farther behind the last symbol is no function of it but memory of something else. */
 #define FUNCTION_BYTES_MAX (4u << 20)
 
@@ -85,7 +85,8 @@ static struct kallsyms_entry *kallsyms_new_entry(struct kallsyms *k)
 {
 	if (k->entries_n == k->entries_room) {
 		uint32_t room = k->entries_room ? k->entries_room * 2 : 65536;
-		void *p = room <= ENTRIES_MAX ? realloc(k->entries, room * sizeof(*k->entries)) : NULL;
+		void *p =
+		    room <= ENTRIES_MAX ? realloc(k->entries, room * sizeof(*k->entries)) : NULL;
 
 		if (!p)
 			return NULL;
@@ -216,9 +217,9 @@ bool kallsyms_find(struct kallsyms *k, uint64_t addr, struct kallsyms_found *fou
 	found->name = k->names + entry->name;
 	found->module = k->names + k->modules[entry->module].name;
 	/* Below the base there are trampolines before the text: only their own offset is told. */
-	found->offset = addr - (addr >= k->modules[entry->module].base
-					? k->modules[entry->module].base
-					: entry->addr);
+	found->offset =
+	    addr -
+	    (addr >= k->modules[entry->module].base ? k->modules[entry->module].base : entry->addr);
 	return true;
 }
 

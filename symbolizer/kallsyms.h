@@ -14,7 +14,7 @@
 
 struct kallsyms_entry {
 	uint64_t addr;
-	uint32_t name; /* offset in names */
+	uint32_t name;	 /* offset in names */
 	uint16_t module; /* index in modules, 0 = the kernel itself */
 	uint8_t rank, unused;
 };

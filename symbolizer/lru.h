@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct lru_node {
-	struct lru_node *chain;	       /* same bucket */
+	struct lru_node *chain;		/* same bucket */
 	struct lru_node *newer, *older; /* ring through struct lru.ring */
 	uint32_t key;
 };

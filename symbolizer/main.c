@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The symbolizer: one worker that turns frames into names. It is the process that reads what others
- * wrote (ELF files, stacks, cgroup names), and therefore the one that owns nothing: it opens no file
- * and no socket, and everything it reads was handed to it.
+ * wrote (ELF files, stacks, cgroup names), and therefore the one that owns nothing: it opens no
+ * file and no socket, and everything it reads was handed to it.
  */
 #include <string.h>
 

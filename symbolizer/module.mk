@@ -3,7 +3,8 @@ PROGRAMS += sconce-symbolizer
 SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/symbolize.c symbolizer/process.c \
 	symbolizer/files.c symbolizer/reader.c symbolizer/elffile.c symbolizer/symbols.c \
 	symbolizer/demangle.c symbolizer/kallsyms.c symbolizer/cgroup.c symbolizer/define.c \
-	symbolizer/walk.c symbolizer/lru.c symbolizer/sha256.c
+	symbolizer/walk.c symbolizer/view.c symbolizer/patience.c symbolizer/lru.c \
+	symbolizer/sha256.c
 # liburing.so of 2.3 lacks the calls that restrict a ring; the archive has them.
 SYMBOLIZER_LIBS = -lelf -l:liburing.a -liberty
 sconce-symbolizer_SRCS = symbolizer/main.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS)

@@ -89,7 +89,7 @@ static void process_on_process(struct processes *processes, const struct record_
 {
 	const struct record_process *record = (const void *)header;
 	struct process *process =
-		process_at(processes, record->pid, record->start_lo_ns, record->start_hi_ns);
+	    process_at(processes, record->pid, record->start_lo_ns, record->start_hi_ns);
 
 	if (!process)
 		return;
@@ -204,9 +204,9 @@ bool processes_record(struct processes *processes, const struct record_header *r
 		size_t bytes;
 		void (*handle)(struct processes *, const struct record_header *);
 	} kinds[] = {
-		[RECORD_PROCESS] = {sizeof(struct record_process), process_on_process},
-		[RECORD_MAPPING] = {sizeof(struct record_mapping), process_on_mapping},
-		[RECORD_EXIT] = {sizeof(struct record_exit), process_on_exit},
+	    [RECORD_PROCESS] = {sizeof(struct record_process), process_on_process},
+	    [RECORD_MAPPING] = {sizeof(struct record_mapping), process_on_mapping},
+	    [RECORD_EXIT] = {sizeof(struct record_exit), process_on_exit},
 	};
 
 	if (record->kind >= sizeof(kinds) / sizeof(*kinds) || !kinds[record->kind].handle ||
@@ -219,9 +219,9 @@ bool processes_record(struct processes *processes, const struct record_header *r
 void processes_info(struct processes *processes, const struct message_process_info *info)
 {
 	struct process *process =
-		process_at(processes, info->pid, info->start_lo_ns, info->start_hi_ns);
-	uint32_t n = info->cgroup_bytes < sizeof(info->cgroup) ? info->cgroup_bytes
-							       : sizeof(info->cgroup);
+	    process_at(processes, info->pid, info->start_lo_ns, info->start_hi_ns);
+	uint32_t n =
+	    info->cgroup_bytes < sizeof(info->cgroup) ? info->cgroup_bytes : sizeof(info->cgroup);
 
 	if (!process)
 		return;

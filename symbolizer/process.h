@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The processes that samples come from: their executable ranges (from the process queue) and who
- * they are (from the broker). Bounded; the one not used for longest goes first. Nothing here is kept
- * over a restart: the sampler introduces everything again when a worker asks for it.
+ * they are (from the broker). Bounded; the one not used for longest goes first. Nothing here is
+ * kept over a restart: the sampler introduces everything again when a worker asks for it.
  */
 #ifndef SCONCE_SYMBOLIZER_PROCESS_H
 #define SCONCE_SYMBOLIZER_PROCESS_H
@@ -18,19 +18,19 @@
 #define PROCESS_RANGES_MAX 16384 /* of one process */
 
 struct process {
-	struct lru_node node; /* key = pid; first */
+	struct lru_node node;			    /* key = pid; first */
 	uint64_t start_lo_ns, start_hi_ns, exec_id; /* exec_id 0 = not known */
 	uint32_t flags;				    /* enum process_flag */
-	bool introduced;	/* a RECORD_PROCESS came */
+	bool introduced;			    /* a RECORD_PROCESS came */
 	bool exited;
 	bool info_known;
-	bool waited;		/* a sample has waited for it as long as it may */
+	bool waited; /* a sample has waited for it as long as it may */
 	bool comm_of_leader;
-	uint64_t wait_until_ns; /* 0 = no sample has waited yet */
+	uint64_t wait_until_ns;	     /* 0 = no sample has waited yet */
 	struct record_range *ranges; /* sorted, not overlapping */
 	uint32_t ranges_n, ranges_room;
-	char *executable;	/* NULL = not known */
-	struct cgroup *cgroup;	/* NULL = not known */
+	char *executable;      /* NULL = not known */
+	struct cgroup *cgroup; /* NULL = not known */
 	char comm[RECORD_COMM_BYTES];
 	uint32_t id, id_epoch; /* its present definition; id 0 = none */
 };

@@ -15,12 +15,11 @@
 static int reader_restrict(struct io_uring *ring)
 {
 	struct io_uring_restriction rules[4] = {
-		{.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_READ},
-		{.opcode = IORING_RESTRICTION_SQE_FLAGS_REQUIRED, .sqe_flags = IOSQE_FIXED_FILE},
-		{.opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED,
-		 .sqe_flags = IOSQE_FIXED_FILE | IOSQE_ASYNC},
-		{.opcode = IORING_RESTRICTION_REGISTER_OP,
-		 .register_op = IORING_REGISTER_FILES_UPDATE},
+	    {.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_READ},
+	    {.opcode = IORING_RESTRICTION_SQE_FLAGS_REQUIRED, .sqe_flags = IOSQE_FIXED_FILE},
+	    {.opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED,
+	     .sqe_flags = IOSQE_FIXED_FILE | IOSQE_ASYNC},
+	    {.opcode = IORING_RESTRICTION_REGISTER_OP, .register_op = IORING_REGISTER_FILES_UPDATE},
 	};
 	int err = io_uring_register_files_sparse(ring, READER_FILES_MAX);
 
@@ -34,7 +33,8 @@ void reader_open(struct reader *reader, bool with_uring)
 	memset(reader, 0, sizeof(*reader));
 	memset(reader->fds, 0xff, sizeof(reader->fds));
 	/* Whatever the reason is (sysctl, seccomp, an old kernel), pread does the same. */
-	if (!with_uring || io_uring_queue_init(READER_DEPTH, &reader->ring, IORING_SETUP_R_DISABLED))
+	if (!with_uring ||
+	    io_uring_queue_init(READER_DEPTH, &reader->ring, IORING_SETUP_R_DISABLED))
 		return;
 	if (reader_restrict(&reader->ring))
 		io_uring_queue_exit(&reader->ring);
@@ -66,7 +66,8 @@ int reader_add(struct reader *reader, int fd)
 		close(fd);
 		return -ENFILE;
 	}
-	if (reader->uring && io_uring_register_files_update(&reader->ring, (unsigned)slot, &fd, 1) != 1)
+	if (reader->uring &&
+	    io_uring_register_files_update(&reader->ring, (unsigned)slot, &fd, 1) != 1)
 		reader_drop_ring(reader);
 	reader->fds[slot] = fd; /* kept beside the ring's own reference: the way back to pread */
 	reader->files++;
@@ -133,7 +134,8 @@ static void reader_submit(struct reader *reader, int slot, struct reader_part *p
 	reader->reads_uring++;
 }
 
-/* Up to READER_DEPTH parts. False when the ring is of no use any more; nothing is in flight then. */
+/* Up to READER_DEPTH parts. False when the ring is of no use any more; nothing is in flight then.
+ */
 static bool reader_read_ring(struct reader *reader, int slot, struct reader_part *parts, size_t n)
 {
 	int retries[READER_DEPTH] = {0};

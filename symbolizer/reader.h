@@ -3,9 +3,9 @@
  * Reads parts of files that others own: several reads at once through io_uring, or pread where no
  * ring can be had. The results are the same.
  *
- * The ring is made before the sandbox closes. It can do one thing, READ of a registered file: a ring
- * without restrictions would be a way around seccomp. A file is never mapped, because its owner may
- * truncate it, and then a load from the mapping is a SIGBUS; a read is merely short.
+ * The ring is made before the sandbox closes. It can do one thing, READ of a registered file: a
+ * ring without restrictions would be a way around seccomp. A file is never mapped, because its
+ * owner may truncate it, and then a load from the mapping is a SIGBUS; a read is merely short.
  */
 #ifndef SCONCE_SYMBOLIZER_READER_H
 #define SCONCE_SYMBOLIZER_READER_H
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define READER_FILES_MAX 512
-#define READER_DEPTH 32
+#define READER_DEPTH	 32
 
 struct reader {
 	struct io_uring ring;

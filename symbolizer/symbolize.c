@@ -9,7 +9,7 @@
 #include "symbolizer/demangle.h"
 
 #define CACHE_SLOTS 65536 /* a power of two */
-#define NAME_BYTES 1024	  /* longer names of C++ are left mangled */
+#define NAME_BYTES  1024  /* longer names of C++ are left mangled */
 
 struct symbolize_cached {
 	uint64_t addr;
@@ -64,7 +64,7 @@ static uint32_t symbolize_location(struct symbolize *s, uint32_t mapping, uint64
 				   enum symbol_frame_type type, const char *name)
 {
 	struct symbol_location location = {
-		.mapping = mapping, .frame_type = (uint8_t)type, .address = address};
+	    .mapping = mapping, .frame_type = (uint8_t)type, .address = address};
 	uint32_t function = symbolize_function(s, name);
 
 	return function ? define_location(s->define, &location, function) : 0;
@@ -182,10 +182,10 @@ static int symbolize_cached(struct symbolize *s, struct file *file, uint64_t add
 	if (slot->location && slot->addr == addr && slot->file_id == file_id &&
 	    slot->generation == generation && slot->epoch == s->define->epoch)
 		return symbolize_push(s, slot->location, (enum symbolize_outcome)slot->outcome);
-	location = file ? symbolize_native(s, file, addr, &outcome)
-			: symbolize_kernel(s, addr, &outcome);
+	location =
+	    file ? symbolize_native(s, file, addr, &outcome) : symbolize_kernel(s, addr, &outcome);
 	if (location)
-		*slot = (struct symbolize_cached){addr, generation, file_id, s->define->epoch,
+		*slot = (struct symbolize_cached){addr,	    generation, file_id, s->define->epoch,
 						  location, outcome};
 	return symbolize_push(s, location, outcome);
 }
@@ -196,9 +196,9 @@ static int symbolize_unmapped(struct symbolize *s, const struct record_range *ra
 	uint32_t mapping;
 
 	if (!range || !(range->flags & RANGE_VDSO))
-		return symbolize_push(
-			s, symbolize_location(s, 0, 0, SYMBOL_FRAME_NATIVE, "[unknown]"),
-			FRAME_UNKNOWN);
+		return symbolize_push(s,
+				      symbolize_location(s, 0, 0, SYMBOL_FRAME_NATIVE, "[unknown]"),
+				      FRAME_UNKNOWN);
 	mapping = symbolize_plain_mapping(s, "[vdso]");
 	return symbolize_push(s,
 			      mapping ? symbolize_location(s, mapping, addr - range->start,
@@ -250,8 +250,8 @@ static const char *symbolize_executable(struct symbolize *s, const struct proces
 		return process->executable ? process->executable : "";
 	for (uint32_t i = 0; i < process->ranges_n; i++) {
 		struct file *file = process->ranges[i].file_id
-					    ? lru_get(&s->files->table, process->ranges[i].file_id)
-					    : NULL;
+					? lru_get(&s->files->table, process->ranges[i].file_id)
+					: NULL;
 
 		if (file)
 			return file->path ? file->path : "";
@@ -263,8 +263,7 @@ uint32_t symbolize_process(struct symbolize *s, struct process *process)
 {
 	static const struct cgroup none;
 	const struct cgroup *cgroup = process->cgroup ? process->cgroup : &none;
-	struct symbol_process record = {.pid = process->node.key,
-					.start_ns = process->start_lo_ns};
+	struct symbol_process record = {.pid = process->node.key, .start_ns = process->start_lo_ns};
 	char comm[RECORD_COMM_BYTES + 1] = {0};
 
 	if (process->id && process->id_epoch == s->define->epoch)

@@ -3,8 +3,8 @@
  * Frames -> locations, processes -> process definitions. What a frame is called is worked out once
  * per epoch and kept in a cache of fixed size, so that a hot frame costs one look.
  *
- * A frame is never left out: without a symbol it is [module+0xaddress], without a mapping [unknown],
- * in the kernel [kernel].
+ * A frame is never left out: without a symbol it is [module+0xaddress], without a mapping
+ * [unknown], in the kernel [kernel].
  */
 #ifndef SCONCE_SYMBOLIZER_SYMBOLIZE_H
 #define SCONCE_SYMBOLIZER_SYMBOLIZE_H
@@ -38,8 +38,7 @@ void symbolize_forget_kernel(struct symbolize *s);
 
 void symbolize_begin(struct symbolize *s);
 /* Append a frame to the stack, leaf first. 0, or -ENOSPC when the definition log is full. */
-int symbolize_frame(struct symbolize *s, const struct process *process,
-		    const struct frame *frame);
+int symbolize_frame(struct symbolize *s, const struct process *process, const struct frame *frame);
 /* The stack's id, or 0 when the log is full. */
 uint32_t symbolize_end(struct symbolize *s);
 

@@ -12,8 +12,8 @@ struct raw {
 	uint64_t start, end; /* end 0 = no size */
 	const char *name;    /* in the file's image */
 	uint32_t name_bytes;
-	uint8_t rank; /* smaller is better */
-	bool label;   /* untyped */
+	uint8_t rank;	 /* smaller is better */
+	bool label;	 /* untyped */
 	uint32_t stored; /* offset in the arena + 1, once it is there */
 };
 
@@ -70,8 +70,8 @@ static void symbols_collect(void *arg, const struct elffile_symbol *symbol)
 		raw->end = 0;
 	raw->name = symbol->name;
 	/* name@VERSION */
-	raw->name_bytes = at && at > symbol->name ? (uint32_t)(at - symbol->name)
-						  : symbol->name_bytes;
+	raw->name_bytes =
+	    at && at > symbol->name ? (uint32_t)(at - symbol->name) : symbol->name_bytes;
 	raw->rank = symbols_rank(symbol);
 	raw->label = symbol->type == STT_NOTYPE;
 	raw->stored = 0;
@@ -148,8 +148,8 @@ static void symbols_emit(struct builder *b, uint64_t to)
 		b->err = -EFBIG;
 		return;
 	}
-	b->out->entries[b->out->entries_n++] = (struct symbols_entry){
-		b->pos, bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes, name};
+	b->out->entries[b->out->entries_n++] =
+	    (struct symbols_entry){b->pos, bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes, name};
 	b->pos = to;
 }
 
@@ -192,7 +192,8 @@ static void symbols_sweep(struct builder *b)
 				       : symbols_segment_end(b, raw->start);
 		if (raw->end == 0) {
 			raw->end = limit;
-			/* Labels are next ones only where they count at all: outside of functions. */
+			/* Labels are next ones only where they count at all: outside of functions.
+			 */
 			if (i + 1 < b->raw_n && b->raw[i + 1].start < limit)
 				raw->end = b->raw[i + 1].start;
 		}

@@ -28,8 +28,8 @@ struct symbols {
 };
 
 /*
- * Build the index of an open file; it may take bytes_max. NULL with errno: ENOENT (no symbols), EFBIG
- * (too many), ENOMEM. Ended with symbols_free().
+ * Build the index of an open file; it may take bytes_max. NULL with errno: ENOENT (no symbols),
+ * EFBIG (too many), ENOMEM. Ended with symbols_free().
  */
 struct symbols *symbols_build(struct elffile *file, size_t bytes_max);
 void symbols_free(struct symbols *symbols);

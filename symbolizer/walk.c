@@ -46,12 +46,12 @@ uint32_t walk_stack(const struct record_range *ranges, uint32_t ranges_n,
 		    struct frame *frames, enum record_stop *stop)
 {
 	struct walk walk = {
-		.ranges = ranges,
-		.ranges_n = ranges_n,
-		.stack_start = regs->sp,
-		.stack = stack,
-		.stack_bytes = stack_bytes,
-		.frames = frames,
+	    .ranges = ranges,
+	    .ranges_n = ranges_n,
+	    .stack_start = regs->sp,
+	    .stack = stack,
+	    .stack_bytes = stack_bytes,
+	    .frames = frames,
 	};
 
 	unwind_start(&walk.unwind, regs, 0, ranges_n);

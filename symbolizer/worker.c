@@ -8,38 +8,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbolizer/view.h"
 #include "symbolizer/walk.h"
 
-#define BATCH_SAMPLES 256
+#define BATCH_SAMPLES	  256
 #define MESSAGES_PER_TURN 256
-#define SLEEP_MS 100
-#define WAIT_STEP_MS 5
-#define PROCESS_WAIT_NS 100000000ull
-/* Waiting may take this share of all time, and so much at once. */
-#define WAIT_SHARE 4
-#define WAIT_BUDGET_NS 1000000000ull
+#define SLEEP_MS	  100
+#define WAIT_STEP_MS	  5
+#define PROCESS_WAIT_NS	  100000000ull
 
 static const enum counter stop_counters[STOP_COUNT] = {
-	[STOP_COMPLETE] = C_stop_complete,
-	[STOP_NO_USER] = C_stop_no_user,
-	[STOP_COMPAT32] = C_stop_compat32,
-	[STOP_DEFERRED] = C_stop_deferred,
-	[STOP_NO_MAPPING] = C_stop_no_mapping,
-	[STOP_NO_ROW] = C_stop_no_row,
-	[STOP_BAD_ROW] = C_stop_bad_row,
-	[STOP_FRAME_POINTER] = C_stop_frame_pointer,
-	[STOP_READ_FAULT] = C_stop_read_fault,
-	[STOP_DEPTH] = C_stop_depth,
-	[STOP_STACK_END] = C_stop_stack_end,
-};
-
-/* A sample's parts, checked against its length. */
-struct sample_view {
-	const struct record_sample *record;
-	const struct frame *user;
-	struct record_regs regs;
-	const char *stack;
-	bool deferred;
+    [STOP_COMPLETE] = C_stop_complete,	   [STOP_NO_USER] = C_stop_no_user,
+    [STOP_COMPAT32] = C_stop_compat32,	   [STOP_DEFERRED] = C_stop_deferred,
+    [STOP_NO_MAPPING] = C_stop_no_mapping, [STOP_NO_ROW] = C_stop_no_row,
+    [STOP_BAD_ROW] = C_stop_bad_row,	   [STOP_FRAME_POINTER] = C_stop_frame_pointer,
+    [STOP_READ_FAULT] = C_stop_read_fault, [STOP_DEPTH] = C_stop_depth,
+    [STOP_STACK_END] = C_stop_stack_end,
 };
 
 static struct ledger_writer *worker_ledger(struct worker *w)
@@ -109,9 +93,7 @@ int worker_open(struct worker *w, struct child *child)
 		err = symbolize_open(&w->symbolize, &w->define, &w->files, &w->kallsyms);
 	if (err)
 		return err;
-	w->arrivals_at_timeout = UINT64_MAX;
-	w->wait_budget_ns = WAIT_BUDGET_NS;
-	w->wait_counted_ns = child_now_ns();
+	patience_init(&w->patience, child_now_ns());
 	worker_resume(w);
 	return 0;
 }
@@ -254,53 +236,15 @@ static void worker_process_queue(struct worker *w)
 
 /* --- One sample. --- */
 
-static bool worker_view(const struct worker *w, struct sample_view *view)
+static bool worker_may_wait(struct worker *w, uint64_t *until_ns, bool *over, uint64_t for_ns)
 {
-	const struct record_sample *r = (const void *)w->sample_buf;
-	uint64_t expected, len = r->header.len_bytes;
-	const char *behind;
-
-	if (r->header.kind != RECORD_SAMPLE || len < sizeof(*r) ||
-	    r->kernel_frames > RECORD_KERNEL_FRAMES_MAX || r->user_slots > RECORD_USER_FRAMES_MAX ||
-	    r->stop >= STOP_COUNT || r->cpu >= LEDGER_CPUS ||
-	    r->stack_bytes > RECORD_STACK_BYTES_MAX)
-		return false;
-	expected = sizeof(*r) + (r->kernel_frames + r->user_slots) * sizeof(struct frame);
-	behind = (const char *)w->sample_buf + expected;
-	*view = (struct sample_view){.record = r, .user = r->frames + r->kernel_frames};
-	if (r->header.flags & RECORD_HAS_STACK)
-		expected += sizeof(view->regs) + r->stack_bytes;
-	if (expected > len || len - expected >= 8)
-		return false;
-	if (r->header.flags & RECORD_HAS_STACK) {
-		memcpy(&view->regs, behind, sizeof(view->regs));
-		view->stack = behind + sizeof(view->regs);
-		view->deferred = r->stop == STOP_DEFERRED;
-	}
-	return true;
+	/* Behind a queue that runs full nothing waits. */
+	return queue_used(&w->samples) <= w->samples.capacity / 2 &&
+	       patience_allows(&w->patience, child_now_ns(),
+			       w->processes.arrivals + w->files.arrivals, until_ns, over, for_ns);
 }
 
-/*
- * May this wait go on? It begins with the first call, and after its time it is over for good. No
- * wait begins while the last one was in vain and nothing has come since: then nobody answers.
- */
-static bool worker_may_wait(struct worker *w, uint64_t *until_ns, bool *waited, uint64_t for_ns)
-{
-	uint64_t now = child_now_ns(), arrivals = w->processes.arrivals + w->files.arrivals;
-
-	if (*waited || arrivals == w->arrivals_at_timeout || w->wait_budget_ns == 0 ||
-	    queue_used(&w->samples) > w->samples.capacity / 2)
-		return false;
-	if (*until_ns == 0)
-		*until_ns = now + for_ns;
-	if (now < *until_ns)
-		return true;
-	*waited = true;
-	w->arrivals_at_timeout = arrivals;
-	return false;
-}
-
-static bool worker_wait_for_process(struct worker *w, const struct sample_view *view,
+static bool worker_wait_for_process(struct worker *w, const struct view *view,
 				    struct process *process)
 {
 	bool needs_ranges = view->deferred && !process_ranges_hold(process, view->record->exec_id);
@@ -337,8 +281,8 @@ static bool worker_wait_for_files(struct worker *w, const struct frame *frames, 
 }
 
 /* The user frames of a deferred sample. One that cannot be walked still shows where it stood. */
-static uint32_t worker_walk(struct sample_view *view, const struct process *process,
-			    struct frame *frames, enum record_stop *stop)
+static uint32_t worker_walk(struct view *view, const struct process *process, struct frame *frames,
+			    enum record_stop *stop)
 {
 	if (process && process_ranges_hold(process, view->record->exec_id))
 		return walk_stack(process->ranges, process->ranges_n, &view->regs, view->stack,
@@ -347,9 +291,8 @@ static uint32_t worker_walk(struct sample_view *view, const struct process *proc
 	return 1;
 }
 
-static int worker_stack(struct worker *w, const struct sample_view *view,
-			const struct process *process, const struct frame *user, uint32_t user_n,
-			uint32_t *stack)
+static int worker_stack(struct worker *w, const struct view *view, const struct process *process,
+			const struct frame *user, uint32_t user_n, uint32_t *stack)
 {
 	int err = 0;
 
@@ -366,17 +309,17 @@ static int worker_output(struct worker *w, const struct record_sample *r, uint32
 			 uint32_t stack, enum record_stop stop)
 {
 	struct symbol_sample out = {
-		.header = {.len_bytes = sizeof(out), .kind = SYMBOL_SAMPLE},
-		.epoch = w->define.epoch,
-		.cpu = r->cpu,
-		.seq = r->seq,
-		.time_ns = r->time_ns,
-		.period_ns = r->period_ns,
-		.process = process,
-		.stack = stack,
-		.pid = r->pid,
-		.tid = r->tid,
-		.stop = (uint8_t)stop,
+	    .header = {.len_bytes = sizeof(out), .kind = SYMBOL_SAMPLE},
+	    .epoch = w->define.epoch,
+	    .cpu = r->cpu,
+	    .seq = r->seq,
+	    .time_ns = r->time_ns,
+	    .period_ns = r->period_ns,
+	    .process = process,
+	    .stack = stack,
+	    .pid = r->pid,
+	    .tid = r->tid,
+	    .stop = (uint8_t)stop,
 	};
 
 	memcpy(out.comm, r->comm, sizeof(out.comm));
@@ -386,9 +329,9 @@ static int worker_output(struct worker *w, const struct record_sample *r, uint32
 static void worker_count_sample(struct worker *w, enum record_stop stop, bool walked)
 {
 	static const enum counter outcomes[FRAME_OUTCOMES] = {
-		[FRAME_NAMED] = C_frames_named,
-		[FRAME_UNNAMED] = C_frames_unnamed,
-		[FRAME_UNKNOWN] = C_frames_unknown,
+	    [FRAME_NAMED] = C_frames_named,
+	    [FRAME_UNNAMED] = C_frames_unnamed,
+	    [FRAME_UNKNOWN] = C_frames_unknown,
 	};
 
 	worker_count(w, C_symbolizer_symbolized);
@@ -399,14 +342,13 @@ static void worker_count_sample(struct worker *w, enum record_stop stop, bool wa
 		ledger_add(worker_ledger(w), outcomes[i], w->symbolize.outcomes[i]);
 }
 
-static int worker_define(struct worker *w, const struct sample_view *view,
-			 struct process *process, const struct frame *user, uint32_t user_n,
-			 uint32_t *process_id, uint32_t *stack_id)
+static int worker_define(struct worker *w, const struct view *view, struct process *process,
+			 const struct frame *user, uint32_t user_n, uint32_t *process_id,
+			 uint32_t *stack_id)
 {
 	for (int attempt = 0; attempt < 2; attempt++) {
 		*process_id = symbolize_process(&w->symbolize, process);
-		if (*process_id &&
-		    worker_stack(w, view, process, user, user_n, stack_id) == 0)
+		if (*process_id && worker_stack(w, view, process, user, user_n, stack_id) == 0)
 			return 0;
 		if (!worker_next_epoch(w))
 			break;
@@ -418,14 +360,14 @@ static int worker_define(struct worker *w, const struct sample_view *view,
 static bool worker_sample(struct worker *w)
 {
 	static struct frame walked[RECORD_USER_FRAMES_MAX];
-	struct sample_view view;
+	struct view view;
 	struct process *process;
 	const struct frame *user;
 	enum record_stop stop;
 	uint32_t user_n, process_id, stack_id;
 	int err;
 
-	if (!worker_view(w, &view)) {
+	if (!view_open(&view, w->sample_buf)) {
 		worker_count(w, C_lost_symbolizer_bad_record);
 		return true;
 	}
@@ -434,8 +376,8 @@ static bool worker_sample(struct worker *w)
 		return false;
 	stop = (enum record_stop)view.record->stop;
 	user = view.deferred ? walked : view.user;
-	user_n = view.deferred ? worker_walk(&view, process, walked, &stop)
-			       : view.record->user_slots;
+	user_n =
+	    view.deferred ? worker_walk(&view, process, walked, &stop) : view.record->user_slots;
 	if (worker_wait_for_files(w, user, user_n))
 		return false;
 	if (!process) {
@@ -495,7 +437,8 @@ static void worker_done(struct worker *w)
 	w->samples_done = w->samples.cursor;
 	w->holding = w->begun = false;
 	w->dirty = true;
-	/* Up to the suspect every sample is committed alone, so that the next instance starts at it. */
+	/* Up to the suspect every sample is committed alone, so that the next instance starts at
+	 * it. */
 	if (w->suspect_attempts > 0) {
 		if (w->samples_done > w->suspect)
 			w->suspect_attempts = 0;
@@ -538,25 +481,13 @@ static uint32_t worker_batch(struct worker *w)
 	return done;
 }
 
-/* Share out the time that may be waited. */
-static void worker_budget(struct worker *w)
-{
-	uint64_t now = child_now_ns();
-
-	w->wait_budget_ns += (now - w->wait_counted_ns) / WAIT_SHARE;
-	if (w->wait_budget_ns > WAIT_BUDGET_NS)
-		w->wait_budget_ns = WAIT_BUDGET_NS;
-	w->wait_counted_ns = now;
-}
-
 static void worker_wait_step(struct worker *w)
 {
 	struct pollfd fd = {.fd = w->broker.fd, .events = POLLIN};
-	uint64_t before = child_now_ns(), spent;
+	uint64_t before = child_now_ns();
 
 	poll(&fd, 1, WAIT_STEP_MS);
-	spent = child_now_ns() - before;
-	w->wait_budget_ns -= spent < w->wait_budget_ns ? spent : w->wait_budget_ns;
+	patience_spend(&w->patience, child_now_ns() - before);
 }
 
 bool worker_turn(struct worker *w)
@@ -564,7 +495,7 @@ bool worker_turn(struct worker *w)
 	uint32_t done;
 	bool empty;
 
-	worker_budget(w);
+	patience_earn(&w->patience, child_now_ns());
 	worker_channels(w);
 	worker_process_queue(w);
 	done = worker_batch(w);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker's loop: process records and samples in, definitions and symbolized samples out, and the
- * books of it (shm/ledger.h). One turn is one batch.
+ * The worker's loop: process records and samples in, definitions and symbolized samples out, and
+ * the books of it (shm/ledger.h). One turn is one batch.
  *
- * A sample may wait at the head of its queue, for a process that was asked for or a file on its way;
- * how long is bounded per process, per file and over all. The clock of all waiting is the sample
- * queue's: nothing else is slept on for more than a few milliseconds.
+ * A sample may wait at the head of its queue, for a process that was asked for or a file on its
+ * way; how long is bounded per process, per file and over all. The clock of all waiting is the
+ * sample queue's: nothing else is slept on for more than a few milliseconds.
  */
 #ifndef SCONCE_SYMBOLIZER_WORKER_H
 #define SCONCE_SYMBOLIZER_WORKER_H
@@ -18,6 +18,7 @@
 #include "symbolizer/define.h"
 #include "symbolizer/files.h"
 #include "symbolizer/kallsyms.h"
+#include "symbolizer/patience.h"
 #include "symbolizer/process.h"
 #include "symbolizer/reader.h"
 #include "symbolizer/symbolize.h"
@@ -46,8 +47,8 @@ struct worker {
 	struct symbolize symbolize;
 
 	uint64_t sample_buf[RECORD_BYTES_MAX / 8]; /* the sample at work */
-	bool holding;	       /* sample_buf holds one that is not done */
-	bool begun;	       /* ... and its attempt is written down */
+	bool holding;				   /* sample_buf holds one that is not done */
+	bool begun;				   /* ... and its attempt is written down */
 	uint64_t samples_done; /* position behind the last sample that is done */
 	bool dirty;	       /* there is something to commit */
 	bool waiting;	       /* the sample at work waits for something */
@@ -56,8 +57,7 @@ struct worker {
 	/* A sample that ended us before, as an earlier instance left it in the ledger. */
 	uint64_t suspect, suspect_attempts;
 
-	uint64_t wait_budget_ns, wait_counted_ns;
-	uint64_t arrivals_at_timeout; /* what had arrived when a wait was in vain */
+	struct patience patience;
 };
 
 /* Open everything at the fds of proto/fds.h and go on where the ledger says. 0 or -errno. */

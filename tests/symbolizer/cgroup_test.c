@@ -12,86 +12,84 @@
 
 #include <cmocka.h>
 
-#define ID "8f0b2d6d1c3e4a5b6c7d8e9f00112233445566778899aabbccddeeff00112233"
+#define ID  "8f0b2d6d1c3e4a5b6c7d8e9f00112233445566778899aabbccddeeff00112233"
 #define ID2 "ffffffff1c3e4a5b6c7d8e9f00112233445566778899aabbccddeeff00112233"
 #define POD "pod6a5b4c3d_1111_2222_3333_444455556666"
 
 static const struct {
 	const char *what, *bytes, *path, *id, *unit;
 } cases[] = {
-	{"v2, a service", "0::/system.slice/nginx.service\n", "/system.slice/nginx.service", "",
-	 "nginx.service"},
-	{"v2, root", "0::/\n", "/", "", ""},
-	{"v2, a user's service",
-	 "0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-foo.service\n",
-	 "/user.slice/user-1000.slice/user@1000.service/app.slice/app-foo.service", "",
-	 "app-foo.service"},
-	{"v2, a login", "0::/user.slice/user-0.slice/session-3.scope\n",
-	 "/user.slice/user-0.slice/session-3.scope", "", "session-3.scope"},
-	{"v2, below a service", "0::/system.slice/a.service/workers/1\n",
-	 "/system.slice/a.service/workers/1", "", "a.service"},
-	{"v2, docker by systemd", "0::/system.slice/docker-" ID ".scope\n",
-	 "/system.slice/docker-" ID ".scope", ID, ""},
-	{"v2, docker by cgroupfs", "0::/docker/" ID "\n", "/docker/" ID, ID, ""},
-	{"v2, systemd in a container",
-	 "0::/system.slice/docker-" ID ".scope/system.slice/sshd.service\n",
-	 "/system.slice/docker-" ID ".scope/system.slice/sshd.service", ID, "sshd.service"},
-	{"v2, kubernetes on containerd",
-	 "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-" POD
-	 ".slice/cri-containerd-" ID ".scope\n",
-	 "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-" POD
-	 ".slice/cri-containerd-" ID ".scope",
-	 ID, ""},
-	{"v2, kubernetes on CRI-O",
-	 "0::/kubepods.slice/kubepods-" POD ".slice/crio-" ID ".scope\n",
-	 "/kubepods.slice/kubepods-" POD ".slice/crio-" ID ".scope", ID, ""},
-	{"v2, CRI-O's monitor is in no container",
-	 "0::/kubepods.slice/kubepods-" POD ".slice/crio-conmon-" ID ".scope\n",
-	 "/kubepods.slice/kubepods-" POD ".slice/crio-conmon-" ID ".scope", "",
-	 "crio-conmon-" ID ".scope"},
-	{"containerd told to use systemd, but not the kubelet",
-	 "0::/system.slice/containerd.service/kubepods-besteffort-" POD
-	 ".slice:cri-containerd:" ID "\n",
-	 "/system.slice/containerd.service/kubepods-besteffort-" POD ".slice:cri-containerd:" ID,
-	 ID, ""},
-	{"kubepods by cgroupfs", "0::/kubepods/besteffort/" POD "/" ID "\n",
-	 "/kubepods/besteffort/" POD "/" ID, ID, ""},
-	{"podman", "0::/machine.slice/libpod-" ID ".scope/container\n",
-	 "/machine.slice/libpod-" ID ".scope/container", ID, ""},
-	{"podman of a user",
-	 "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n",
-	 "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope", ID, ""},
-	{"podman's monitor", "0::/machine.slice/libpod-conmon-" ID ".scope\n",
-	 "/machine.slice/libpod-conmon-" ID ".scope", "", "libpod-conmon-" ID ".scope"},
-	{"a node in a container: the inner one counts",
-	 "0::/docker/" ID2 "/kubelet/kubepods/" POD "/" ID "\n",
-	 "/docker/" ID2 "/kubelet/kubepods/" POD "/" ID, ID, ""},
-	{"v1, a service",
-	 "12:pids:/system.slice/cron.service\n5:freezer:/\n1:name=systemd:/system.slice/cron.service\n",
-	 "/system.slice/cron.service", "", "cron.service"},
-	{"v1, docker", "12:pids:/docker/" ID "\n2:cpu,cpuacct:/docker/" ID
-		       "\n1:name=systemd:/docker/" ID "\n",
-	 "/docker/" ID, ID, ""},
-	{"v1, the systemd hierarchy names the workload",
-	 "3:memory:/user.slice\n1:name=systemd:/user.slice/user-0.slice/session-1.scope\n",
-	 "/user.slice/user-0.slice/session-1.scope", "", "session-1.scope"},
-	{"hybrid, a service",
-	 "4:memory:/system.slice/a.service\n1:name=systemd:/system.slice/a.service\n"
-	 "0::/system.slice/a.service\n",
-	 "/system.slice/a.service", "", "a.service"},
-	{"hybrid, docker: the container wins over v2",
-	 "1:name=systemd:/docker/" ID "\n0::/system.slice/containerd.service\n", "/docker/" ID, ID,
-	 ""},
-	{"hybrid, nothing in v2", "1:name=systemd:/system.slice/b.service\n0::/\n",
-	 "/system.slice/b.service", "", "b.service"},
-	{"no newline at the end", "0::/a.service", "/a.service", "", "a.service"},
-	{"colons in the path", "0::/a:b/c.service\n", "/a:b/c.service", "", "c.service"},
-	{"65 digits are no id", "0::/docker/0" ID "\n", "/docker/0" ID, "", ""},
-	{"capitals are no id", "0::/docker/F" ID "\n", "/docker/F" ID, "", ""},
-	{"empty", "", "", "", ""},
-	{"no colon", "nonsense\n", "", "", ""},
-	{"one colon", "0:nonsense\n", "", "", ""},
-	{"bad lines between good ones", "x\n::\n0::/a.scope\n:\n", "/a.scope", "", "a.scope"},
+    {"v2, a service", "0::/system.slice/nginx.service\n", "/system.slice/nginx.service", "",
+     "nginx.service"},
+    {"v2, root", "0::/\n", "/", "", ""},
+    {"v2, a user's service",
+     "0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-foo.service\n",
+     "/user.slice/user-1000.slice/user@1000.service/app.slice/app-foo.service", "",
+     "app-foo.service"},
+    {"v2, a login", "0::/user.slice/user-0.slice/session-3.scope\n",
+     "/user.slice/user-0.slice/session-3.scope", "", "session-3.scope"},
+    {"v2, below a service", "0::/system.slice/a.service/workers/1\n",
+     "/system.slice/a.service/workers/1", "", "a.service"},
+    {"v2, docker by systemd", "0::/system.slice/docker-" ID ".scope\n",
+     "/system.slice/docker-" ID ".scope", ID, ""},
+    {"v2, docker by cgroupfs", "0::/docker/" ID "\n", "/docker/" ID, ID, ""},
+    {"v2, systemd in a container",
+     "0::/system.slice/docker-" ID ".scope/system.slice/sshd.service\n",
+     "/system.slice/docker-" ID ".scope/system.slice/sshd.service", ID, "sshd.service"},
+    {"v2, kubernetes on containerd",
+     "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-" POD
+     ".slice/cri-containerd-" ID ".scope\n",
+     "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-" POD ".slice/cri-containerd-" ID
+     ".scope",
+     ID, ""},
+    {"v2, kubernetes on CRI-O", "0::/kubepods.slice/kubepods-" POD ".slice/crio-" ID ".scope\n",
+     "/kubepods.slice/kubepods-" POD ".slice/crio-" ID ".scope", ID, ""},
+    {"v2, CRI-O's monitor is in no container",
+     "0::/kubepods.slice/kubepods-" POD ".slice/crio-conmon-" ID ".scope\n",
+     "/kubepods.slice/kubepods-" POD ".slice/crio-conmon-" ID ".scope", "",
+     "crio-conmon-" ID ".scope"},
+    {"containerd told to use systemd, but not the kubelet",
+     "0::/system.slice/containerd.service/kubepods-besteffort-" POD ".slice:cri-containerd:" ID
+     "\n",
+     "/system.slice/containerd.service/kubepods-besteffort-" POD ".slice:cri-containerd:" ID, ID,
+     ""},
+    {"kubepods by cgroupfs", "0::/kubepods/besteffort/" POD "/" ID "\n",
+     "/kubepods/besteffort/" POD "/" ID, ID, ""},
+    {"podman", "0::/machine.slice/libpod-" ID ".scope/container\n",
+     "/machine.slice/libpod-" ID ".scope/container", ID, ""},
+    {"podman of a user",
+     "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n",
+     "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope", ID, ""},
+    {"podman's monitor", "0::/machine.slice/libpod-conmon-" ID ".scope\n",
+     "/machine.slice/libpod-conmon-" ID ".scope", "", "libpod-conmon-" ID ".scope"},
+    {"a node in a container: the inner one counts",
+     "0::/docker/" ID2 "/kubelet/kubepods/" POD "/" ID "\n",
+     "/docker/" ID2 "/kubelet/kubepods/" POD "/" ID, ID, ""},
+    {"v1, a service",
+     "12:pids:/system.slice/cron.service\n5:freezer:/\n1:name=systemd:/system.slice/cron.service\n",
+     "/system.slice/cron.service", "", "cron.service"},
+    {"v1, docker",
+     "12:pids:/docker/" ID "\n2:cpu,cpuacct:/docker/" ID "\n1:name=systemd:/docker/" ID "\n",
+     "/docker/" ID, ID, ""},
+    {"v1, the systemd hierarchy names the workload",
+     "3:memory:/user.slice\n1:name=systemd:/user.slice/user-0.slice/session-1.scope\n",
+     "/user.slice/user-0.slice/session-1.scope", "", "session-1.scope"},
+    {"hybrid, a service",
+     "4:memory:/system.slice/a.service\n1:name=systemd:/system.slice/a.service\n"
+     "0::/system.slice/a.service\n",
+     "/system.slice/a.service", "", "a.service"},
+    {"hybrid, docker: the container wins over v2",
+     "1:name=systemd:/docker/" ID "\n0::/system.slice/containerd.service\n", "/docker/" ID, ID, ""},
+    {"hybrid, nothing in v2", "1:name=systemd:/system.slice/b.service\n0::/\n",
+     "/system.slice/b.service", "", "b.service"},
+    {"no newline at the end", "0::/a.service", "/a.service", "", "a.service"},
+    {"colons in the path", "0::/a:b/c.service\n", "/a:b/c.service", "", "c.service"},
+    {"65 digits are no id", "0::/docker/0" ID "\n", "/docker/0" ID, "", ""},
+    {"capitals are no id", "0::/docker/F" ID "\n", "/docker/F" ID, "", ""},
+    {"empty", "", "", "", ""},
+    {"no colon", "nonsense\n", "", "", ""},
+    {"one colon", "0:nonsense\n", "", "", ""},
+    {"bad lines between good ones", "x\n::\n0::/a.scope\n:\n", "/a.scope", "", "a.scope"},
 };
 
 static void test_table(void **state)
@@ -108,8 +106,8 @@ static void test_table(void **state)
 		bytes = realloc(bytes, n ? n : 1);
 		cgroup_parse(&cgroup, bytes, n);
 		free(bytes);
-		if (strcmp(cgroup.path, cases[i].path) || strcmp(cgroup.container_id, cases[i].id) ||
-		    strcmp(cgroup.unit, cases[i].unit))
+		if (strcmp(cgroup.path, cases[i].path) ||
+		    strcmp(cgroup.container_id, cases[i].id) || strcmp(cgroup.unit, cases[i].unit))
 			fail_msg("%s: path %s id %s unit %s", cases[i].what, cgroup.path,
 				 cgroup.container_id, cgroup.unit);
 	}
@@ -145,8 +143,8 @@ static void test_long_and_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_long_and_random),
+	    cmocka_unit_test(test_table),
+	    cmocka_unit_test(test_long_and_random),
 	};
 
 	alarm(60);

@@ -22,8 +22,8 @@ static int setup(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(segment_create(&logs[i], "log", SYMBOL_LOG_HEADER_BYTES + LOG_BYTES),
-				 0);
+		assert_int_equal(
+		    segment_create(&logs[i], "log", SYMBOL_LOG_HEADER_BYTES + LOG_BYTES), 0);
 	return 0;
 }
 
@@ -198,11 +198,11 @@ static void test_damage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_interning, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_long_string, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_full_and_epochs, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_restart, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_interning, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_long_string, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_full_and_epochs, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_restart, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
 	};
 
 	alarm(60);

@@ -288,12 +288,24 @@ static void test_made(void **state)
 		uint64_t addr;
 		const char *name;
 	} cases[] = {
-		{0x100ff, NULL},	{0x10100, "outer"},	  {0x1013f, "outer"},
-		{0x10140, "inner"},	{0x1014f, "inner"},	  {0x10150, "outer"},
-		{0x10160, "outer"},	{0x101ff, "outer"},	  {0x10200, NULL},
-		{0x10300, "the_global_name"}, {0x1031f, "the_global_name"}, {0x10320, NULL},
-		{0x10400, "no_size"},	{0x104ff, "no_size"},	  {0x10500, "asm_label"},
-		{0x10fff, "asm_label"}, {0x11000, NULL},	  {0x90000, NULL},
+	    {0x100ff, NULL},
+	    {0x10100, "outer"},
+	    {0x1013f, "outer"},
+	    {0x10140, "inner"},
+	    {0x1014f, "inner"},
+	    {0x10150, "outer"},
+	    {0x10160, "outer"},
+	    {0x101ff, "outer"},
+	    {0x10200, NULL},
+	    {0x10300, "the_global_name"},
+	    {0x1031f, "the_global_name"},
+	    {0x10320, NULL},
+	    {0x10400, "no_size"},
+	    {0x104ff, "no_size"},
+	    {0x10500, "asm_label"},
+	    {0x10fff, "asm_label"},
+	    {0x11000, NULL},
+	    {0x90000, NULL},
 	};
 	struct symbols *symbols;
 	struct made made;
@@ -410,14 +422,14 @@ static void test_demangle(void **state)
 	static const struct {
 		const char *mangled, *readable;
 	} cases[] = {
-		{"_ZN3foo3barEi", "foo::bar(int)"},
-		{"_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"},
-		{"_RNvC7mycrate3foo", "mycrate::foo"},
-		{"main", NULL},
-		{"_start", NULL},
-		{"_Z", NULL},
-		{"_ZNotReally", NULL},
-		{"_R", NULL},
+	    {"_ZN3foo3barEi", "foo::bar(int)"},
+	    {"_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"},
+	    {"_RNvC7mycrate3foo", "mycrate::foo"},
+	    {"main", NULL},
+	    {"_start", NULL},
+	    {"_Z", NULL},
+	    {"_ZNotReally", NULL},
+	    {"_R", NULL},
 	};
 	char buf[1024], small[8], *bomb;
 
@@ -427,7 +439,8 @@ static void test_demangle(void **state)
 
 		assert_int_equal(n > 0, cases[i].readable != NULL);
 		if (n)
-			assert_true(strncmp(buf, cases[i].readable, strlen(cases[i].readable)) == 0);
+			assert_true(strncmp(buf, cases[i].readable, strlen(cases[i].readable)) ==
+				    0);
 	}
 	assert_int_equal(demangle("_ZN3foo3barEi", small, sizeof(small)), 0);
 	/* Each type holds the one before it twice: 2^n characters if it were written out. */
@@ -460,10 +473,10 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_distribution), cmocka_unit_test(test_self),
-		cmocka_unit_test(test_ids),	     cmocka_unit_test(test_made),
-		cmocka_unit_test(test_hostile),	     cmocka_unit_test(test_mutations),
-		cmocka_unit_test(test_demangle),
+	    cmocka_unit_test(test_distribution), cmocka_unit_test(test_self),
+	    cmocka_unit_test(test_ids),		 cmocka_unit_test(test_made),
+	    cmocka_unit_test(test_hostile),	 cmocka_unit_test(test_mutations),
+	    cmocka_unit_test(test_demangle),
 	};
 
 	alarm(240);

@@ -64,11 +64,14 @@ void harness_open(struct harness *h, const struct config *config, const char *ka
 	assert_int_equal(queue_create(&h->process_fds, "process", config->process_queue_bytes), 0);
 	assert_int_equal(queue_create(&h->output_fds, "output", config->output_queue_bytes), 0);
 	assert_int_equal(queue_open_producer(&h->samples, h->samples_fds.producer.rw,
-					     h->samples_fds.consumer.ro), 0);
+					     h->samples_fds.consumer.ro),
+			 0);
 	assert_int_equal(queue_open_producer(&h->process_queue, h->process_fds.producer.rw,
-					     h->process_fds.consumer.ro), 0);
-	assert_int_equal(queue_open_consumer(&h->output, h->output_fds.consumer.rw,
-					     h->output_fds.producer.ro), 0);
+					     h->process_fds.consumer.ro),
+			 0);
+	assert_int_equal(
+	    queue_open_consumer(&h->output, h->output_fds.consumer.rw, h->output_fds.producer.ro),
+	    0);
 	assert_int_equal(channel_pair(h->supervisor_fds), 0);
 	assert_int_equal(channel_pair(h->sampler_fds), 0);
 	assert_int_equal(channel_pair(h->broker_fds), 0);
@@ -89,8 +92,9 @@ void harness_close(struct harness *h)
 	queue_destroy(&h->process_fds);
 	queue_destroy(&h->output_fds);
 	for (int i = 0; i < 2; i++) {
-		munmap((void *)(uintptr_t)h->log[i],
-		       SYMBOL_LOG_HEADER_BYTES + (size_t)segment_size(h->logs[i].ro) - SEGMENT_PAGE);
+		munmap((void *)(uintptr_t)h->log[i], SYMBOL_LOG_HEADER_BYTES +
+							 (size_t)segment_size(h->logs[i].ro) -
+							 SEGMENT_PAGE);
 		segment_close(&h->logs[i]);
 		close(h->supervisor_fds[i]);
 		close(h->sampler_fds[i]);
@@ -119,21 +123,21 @@ static void harness_program(char *path, size_t size)
 static void harness_exec(struct harness *h, const char *path)
 {
 	const int wanted[][2] = {
-		{h->supervisor_fds[1], FD_SUPERVISOR},
-		{h->config.ro, FD_CONFIG},
-		{h->ledger.rw, FD_LEDGER},
-		{h->sampler_fds[1], FD_SYMBOLIZER_SAMPLER},
-		{h->broker_fds[1], FD_SYMBOLIZER_BROKER},
-		{h->samples_fds.producer.ro, FD_SYMBOLIZER_SAMPLES_OTHER},
-		{h->samples_fds.consumer.rw, FD_SYMBOLIZER_SAMPLES_OWN},
-		{h->process_fds.producer.ro, FD_SYMBOLIZER_PROCESS_OTHER},
-		{h->process_fds.consumer.rw, FD_SYMBOLIZER_PROCESS_OWN},
-		{h->output_fds.producer.rw, FD_SYMBOLIZER_OUTPUT_OWN},
-		{h->output_fds.consumer.ro, FD_SYMBOLIZER_OUTPUT_OTHER},
-		{h->logs[0].rw, FD_SYMBOLIZER_LOG},
-		{h->logs[1].rw, FD_SYMBOLIZER_LOG + 1},
-		{h->kallsyms, FD_SYMBOLIZER_KALLSYMS},
-		{h->modules, FD_SYMBOLIZER_MODULES},
+	    {h->supervisor_fds[1], FD_SUPERVISOR},
+	    {h->config.ro, FD_CONFIG},
+	    {h->ledger.rw, FD_LEDGER},
+	    {h->sampler_fds[1], FD_SYMBOLIZER_SAMPLER},
+	    {h->broker_fds[1], FD_SYMBOLIZER_BROKER},
+	    {h->samples_fds.producer.ro, FD_SYMBOLIZER_SAMPLES_OTHER},
+	    {h->samples_fds.consumer.rw, FD_SYMBOLIZER_SAMPLES_OWN},
+	    {h->process_fds.producer.ro, FD_SYMBOLIZER_PROCESS_OTHER},
+	    {h->process_fds.consumer.rw, FD_SYMBOLIZER_PROCESS_OWN},
+	    {h->output_fds.producer.rw, FD_SYMBOLIZER_OUTPUT_OWN},
+	    {h->output_fds.consumer.ro, FD_SYMBOLIZER_OUTPUT_OTHER},
+	    {h->logs[0].rw, FD_SYMBOLIZER_LOG},
+	    {h->logs[1].rw, FD_SYMBOLIZER_LOG + 1},
+	    {h->kallsyms, FD_SYMBOLIZER_KALLSYMS},
+	    {h->modules, FD_SYMBOLIZER_MODULES},
 	};
 	size_t n = sizeof(wanted) / sizeof(*wanted);
 	int high[sizeof(wanted) / sizeof(*wanted)];
@@ -206,7 +210,7 @@ void harness_push_range(struct harness *h, uint32_t pid, uint64_t start, uint64_
 void harness_push_file(struct harness *h, uint32_t file_id, const char *path)
 {
 	struct record_file r = {
-		.header = {sizeof(r), RECORD_FILE, 0}, .file_id = file_id, .inode = file_id};
+	    .header = {sizeof(r), RECORD_FILE, 0}, .file_id = file_id, .inode = file_id};
 
 	snprintf(r.path, sizeof(r.path), "%s", path);
 	harness_push(h, &r, sizeof(r));
@@ -274,8 +278,7 @@ bool harness_next(struct harness *h, struct symbol_sample *sample, int timeout_m
 	uint64_t end = harness_now_ms() + (uint64_t)timeout_ms;
 	long n;
 
-	while ((n = queue_next(&h->output, sample, sizeof(*sample))) == 0 &&
-	       harness_now_ms() < end)
+	while ((n = queue_next(&h->output, sample, sizeof(*sample))) == 0 && harness_now_ms() < end)
 		queue_wait(&h->output, 20);
 	assert_true(n == 0 || n == sizeof(*sample));
 	return n > 0;
@@ -298,7 +301,7 @@ const void *harness_definition(const struct harness *h, uint32_t epoch, enum sym
 	assert_true(end <= log->capacity);
 	while (at < end) {
 		const struct symbol_header *r =
-			(const void *)((const char *)log + SYMBOL_LOG_HEADER_BYTES + at);
+		    (const void *)((const char *)log + SYMBOL_LOG_HEADER_BYTES + at);
 
 		assert_true(r->len_bytes >= sizeof(*r) && r->len_bytes % 8 == 0 &&
 			    r->len_bytes <= end - at);
@@ -311,8 +314,7 @@ const void *harness_definition(const struct harness *h, uint32_t epoch, enum sym
 
 const char *harness_string(const struct harness *h, uint32_t epoch, uint32_t id)
 {
-	const struct symbol_string *s =
-		id ? harness_definition(h, epoch, SYMBOL_STRING, id) : NULL;
+	const struct symbol_string *s = id ? harness_definition(h, epoch, SYMBOL_STRING, id) : NULL;
 
 	return s ? s->text : "";
 }
@@ -321,13 +323,13 @@ void harness_stack(const struct harness *h, const struct symbol_sample *sample, 
 		   size_t size)
 {
 	const struct symbol_stack *stack =
-		harness_definition(h, sample->epoch, SYMBOL_STACK, sample->stack);
+	    harness_definition(h, sample->epoch, SYMBOL_STACK, sample->stack);
 
 	assert_non_null(stack);
 	text[0] = 0;
 	for (uint32_t i = 0; i < stack->locations_n; i++) {
-		const struct symbol_location *location = harness_definition(
-			h, sample->epoch, SYMBOL_LOCATION, stack->locations[i]);
+		const struct symbol_location *location =
+		    harness_definition(h, sample->epoch, SYMBOL_LOCATION, stack->locations[i]);
 		const struct symbol_function *function;
 
 		assert_non_null(location);

@@ -140,10 +140,10 @@ static void test_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_hidden),
-		cmocka_unit_test(test_refresh),
-		cmocka_unit_test(test_long),
+	    cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_hidden),
+	    cmocka_unit_test(test_refresh),
+	    cmocka_unit_test(test_long),
 	};
 
 	alarm(60);

@@ -160,10 +160,10 @@ static void test_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_identity),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_name),
+	    cmocka_unit_test(test_ranges),
+	    cmocka_unit_test(test_identity),
+	    cmocka_unit_test(test_bounds),
+	    cmocka_unit_test(test_name),
 	};
 
 	alarm(60);

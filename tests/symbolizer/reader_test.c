@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#define FILES 50
-#define PARTS 40 /* more than fit the ring at once */
+#define FILES	   50
+#define PARTS	   40 /* more than fit the ring at once */
 #define PART_BYTES 3000
 
 static struct reader with_ring, without;
@@ -48,9 +48,8 @@ static void compare(int a, int b, long size)
 	for (int i = 0; i < PARTS; i++)
 		for (int k = 0; k < 2; k++)
 			/* The last parts lie across the end and behind it. */
-			parts[k][i] = (struct reader_part){
-				buf[k][i], (size_t)(PART_BYTES - i * 7),
-				(uint64_t)(size * i / (PARTS - 3)), 0};
+			parts[k][i] = (struct reader_part){buf[k][i], (size_t)(PART_BYTES - i * 7),
+							   (uint64_t)(size * i / (PARTS - 3)), 0};
 	parts[0][3].len_bytes = parts[1][3].len_bytes = 0;
 	reader_read(&with_ring, a, parts[0], PARTS);
 	reader_read(&without, b, parts[1], PARTS);
@@ -170,10 +169,10 @@ static void test_truncated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_restricted),
-		cmocka_unit_test(test_truncated),
+	    cmocka_unit_test(test_same),
+	    cmocka_unit_test(test_full),
+	    cmocka_unit_test(test_restricted),
+	    cmocka_unit_test(test_truncated),
 	};
 
 	alarm(60);

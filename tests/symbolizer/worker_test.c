@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker as a whole: right names, deferred stacks walked, nothing lost and nothing twice through
- * kill -9, everything that is dropped counted, epochs, drain.
+ * The worker as a whole: right names, deferred stacks walked, nothing lost and nothing twice
+ * through kill -9, everything that is dropped counted, epochs, drain.
  */
 #define _GNU_SOURCE
 #include "tests/symbolizer/harness.h"
@@ -17,23 +17,23 @@
 
 #include <cmocka.h>
 
-#define PID 4711
-#define START 1000000000ull
-#define SELF 7 /* file id of this program */
+#define PID    4711
+#define START  1000000000ull
+#define SELF   7 /* file id of this program */
 #define DOCKER "0::/system.slice/docker-" ID ".scope\n"
-#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define KALLSYMS \
+#define ID     "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define KALLSYMS                                                                                   \
 	"ffffffff81000000 T _text\nffffffff81000100 t do_work\nffffffff81000200 T do_syscall_64\n" \
 	"ffffffffc0001000 t driver_poll\t[driver]\n"
 
 /* Functions with known names, far enough from each other. */
 int known_leaf(int x);
 int known_caller(int x);
-__attribute__((noinline, noclone)) int known_leaf(int x)
+__attribute__((noinline)) int known_leaf(int x)
 {
 	return x * 3 + getpid();
 }
-__attribute__((noinline, noclone)) int known_caller(int x)
+__attribute__((noinline)) int known_caller(int x)
 {
 	return known_leaf(x) + 1;
 }
@@ -122,15 +122,15 @@ static void test_names(void **state)
 	introduce(&h, &self);
 	{
 		struct frame frames[] = {
-			{FRAME_KERNEL, 0, 0, 0, 0xffffffff81000123},
-			{FRAME_KERNEL, FRAME_RETURN, 0, 0, 0xffffffffc0001008},
-			{FRAME_KERNEL, FRAME_RETURN, 0, 0, 0xffffffff81000200}, /* behind do_work */
-			{FRAME_NATIVE, 0, 0, SELF, self_offset(&self, known_leaf, 1)},
-			{FRAME_NATIVE, FRAME_RETURN, 0, SELF, self_offset(&self, known_caller, 1)},
-			{FRAME_PC, 0, 0, 0, (uint64_t)(uintptr_t)known_leaf},
-			{FRAME_PC, 0, 0, 0, 0x7fff00000010},
-			{FRAME_PC, FRAME_ANON, 0, 0, 0x1234},
-			{FRAME_NATIVE, 0, 0, SELF, 0},
+		    {FRAME_KERNEL, 0, 0, 0, 0xffffffff81000123},
+		    {FRAME_KERNEL, FRAME_RETURN, 0, 0, 0xffffffffc0001008},
+		    {FRAME_KERNEL, FRAME_RETURN, 0, 0, 0xffffffff81000200}, /* behind do_work */
+		    {FRAME_NATIVE, 0, 0, SELF, self_offset(&self, known_leaf, 1)},
+		    {FRAME_NATIVE, FRAME_RETURN, 0, SELF, self_offset(&self, known_caller, 1)},
+		    {FRAME_PC, 0, 0, 0, (uint64_t)(uintptr_t)known_leaf},
+		    {FRAME_PC, 0, 0, 0, 0x7fff00000010},
+		    {FRAME_PC, FRAME_ANON, 0, 0, 0x1234},
+		    {FRAME_NATIVE, 0, 0, SELF, 0},
 		};
 
 		head.kernel_frames = 3;
@@ -328,7 +328,8 @@ static void test_queue_full(void **state)
 	harness_close(&h);
 }
 
-/* Distinct frames fill the log; it turns over as the exporter follows, and stops when it does not. */
+/* Distinct frames fill the log; it turns over as the exporter follows, and stops when it does not.
+ */
 static void test_epochs(void **state)
 {
 	const uint64_t n = 3000;
@@ -475,10 +476,10 @@ static void test_drain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	    cmocka_unit_test(test_deferred),
-		cmocka_unit_test(test_missing_file), cmocka_unit_test(test_bad_and_poison),
-		cmocka_unit_test(test_queue_full),  cmocka_unit_test(test_epochs),
-		cmocka_unit_test(test_kill),	    cmocka_unit_test(test_drain),
+	    cmocka_unit_test(test_names),	 cmocka_unit_test(test_deferred),
+	    cmocka_unit_test(test_missing_file), cmocka_unit_test(test_bad_and_poison),
+	    cmocka_unit_test(test_queue_full),	 cmocka_unit_test(test_epochs),
+	    cmocka_unit_test(test_kill),	 cmocka_unit_test(test_drain),
 	};
 
 	alarm(120);
