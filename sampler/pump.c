@@ -56,7 +56,7 @@ static void pump_mmap2(struct pump *pump, const union sideband_record *r, uint64
 	struct record_range range;
 	struct process *p;
 
-	if (!(r->mmap2.prot & PROT_EXEC) || r->mmap2.len == 0)
+	if (!(r->mmap2.prot & PROT_EXEC) || r->mmap2.start + r->mmap2.len <= r->mmap2.start)
 		return;
 	if (!pump_range(in->files, r, &range)) {
 		ledger_add(in->ledger, C_files_refused, 1);
