@@ -13,3 +13,11 @@ tests/symbolizer/worker_test_SRCS = tests/symbolizer/worker_test.c tests/symboli
 	$(SHM_SRCS) $(PROTO_SRCS)
 tests/symbolizer/worker_test_LIBS = -lcmocka
 $(BUILD)/tests/symbolizer/worker_test: | $(BUILD)/sconce-symbolizer
+
+# Not built by default: it wants clang and its own run time.
+ELF_FUZZ_SRCS = tests/fuzz/elf_fuzz.c symbolizer/elffile.c symbolizer/symbols.c \
+	symbolizer/reader.c symbolizer/demangle.c symbolizer/sha256.c
+$(BUILD)/tests/fuzz/elf_fuzz: $(ELF_FUZZ_SRCS)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address -o $@ $^ \
+		$(SYMBOLIZER_LIBS)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -444,6 +445,56 @@ static void test_kill(void **state)
 	harness_close(&h);
 }
 
+/* The index of a queue's page, wherever the layout has it. */
+static void rewind_queue(const struct queue_segments *segments, bool head)
+{
+	int fd = head ? segments->producer.rw : segments->consumer.rw;
+	void *page = segment_map(fd, SEGMENT_PAGE, 1);
+
+	assert_non_null(page);
+	if (head)
+		atomic_store(&((struct queue_head *)page)->head, 0);
+	else
+		atomic_store(&((struct queue_tail *)page)->tail, 0);
+	munmap(page, SEGMENT_PAGE);
+}
+
+/* Ended between commit and publish: the next instance publishes what was committed, and no more. */
+static void test_resume(void **state)
+{
+	const uint64_t n = 300;
+	struct record_sample head = sample_head(0);
+	struct symbol_sample out;
+	struct config config;
+	struct harness h;
+	struct self self;
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	harness_open(&h, &config, KALLSYMS);
+	introduce(&h, &self);
+	harness_start(&h);
+	while (head.seq < n) {
+		head.seq++;
+		assert_int_equal(harness_push_sample(&h, head, NULL, NULL, NULL), 0);
+	}
+	assert_true(harness_wait_counter(&h, C_symbolizer_samples, n, 10000));
+	harness_kill(&h);
+	rewind_queue(&h.output_fds, true);
+	rewind_queue(&h.samples_fds, false);
+	rewind_queue(&h.process_fds, false);
+	harness_start(&h);
+	for (uint64_t i = 1; i <= n; i++) {
+		assert_true(harness_next(&h, &out, 5000));
+		assert_int_equal(out.seq, i);
+	}
+	assert_false(harness_next(&h, &out, 300));
+	assert_int_equal(queue_used(&h.samples), 0);
+	assert_int_equal(harness_counter(&h, C_symbolizer_symbolized), n);
+	harness_close(&h);
+}
+
 static void test_drain(void **state)
 {
 	struct record_sample head = sample_head(0);
@@ -479,7 +530,8 @@ int main(void)
 	    cmocka_unit_test(test_names),	 cmocka_unit_test(test_deferred),
 	    cmocka_unit_test(test_missing_file), cmocka_unit_test(test_bad_and_poison),
 	    cmocka_unit_test(test_queue_full),	 cmocka_unit_test(test_epochs),
-	    cmocka_unit_test(test_kill),	 cmocka_unit_test(test_drain),
+	    cmocka_unit_test(test_kill),	 cmocka_unit_test(test_resume),
+	    cmocka_unit_test(test_drain),
 	};
 
 	alarm(120);
