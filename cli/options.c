@@ -88,7 +88,7 @@ static const struct option {
 	O("processes-max", 0, BOTH, TYPE_NUMBER, FIELD(config.processes_max), 64, 1 << 22, {0}, "N", "processes with known ranges (16384)"),
 	O("ranges-max", 0, BOTH, TYPE_NUMBER, FIELD(config.ranges_max), 1024, 1 << 24, {0}, "N", "address ranges of all (131072)"),
 	O("sideband-pages", 0, BOTH, TYPE_NUMBER, FIELD(config.sideband_pages), 1, 8192, {0}, "N", "mmap and fork events, per CPU (64)"),
-	O("stuck-timeout", 0, BOTH, TYPE_MS, FIELD(config.stuck_ms), 1000, 3600000, {0}, "TIME", "replace a process that stands still (10s; bare: ms)"),
+	O("stuck-timeout", 0, BOTH, TYPE_MS, FIELD(config.stuck_ms), 1000, 3600000, {0}, "TIME", "replace who stands still (10s; bare: ms)"),
 	O("uid-base", 0, BOTH, TYPE_NUMBER, FIELD(config.uid_base), 1, 4294900000, {0}, "UID", "processes run as UID+2, UID+3 ... (61000)"),
 	O("run-dir", 0, RUN | STATUS, TYPE_TEXT, TEXT(config.run_dir), {0}, "DIR", "sockets (/run/sconce)"),
 	O("json", 0, STATUS, TYPE_BOOL, FIELD(json), 0, 0, {0}, NULL, "for programs"),

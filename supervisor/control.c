@@ -3,10 +3,10 @@
 #include "supervisor/control.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "proto/fds.h"
@@ -33,10 +33,12 @@ static void control_add(uint32_t i, int fd)
 
 void control_init(const struct config *from)
 {
+	struct stat st;
+
 	config = from;
-	if (fcntl(FD_SUPERVISOR, F_GETFD) >= 0)
+	if (fstat(FD_SUPERVISOR, &st) == 0 && S_ISSOCK(st.st_mode))
 		control_add(OWN_CLI, FD_SUPERVISOR);
-	if (fcntl(FD_SUPERVISOR_CONTROL, F_GETFD) >= 0)
+	if (fstat(FD_SUPERVISOR_CONTROL, &st) == 0 && S_ISSOCK(st.st_mode))
 		watch_add(FD_SUPERVISOR_CONTROL, EVENT_CONTROL, 0, 0);
 }
 

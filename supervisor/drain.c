@@ -15,7 +15,7 @@ static const struct {
 	{ROLE_SAMPLER, 2000},
 	{ROLE_SYMBOLIZER, 5000},
 	{ROLE_EXPORTER, 8000},
-	{ROLE_VIEWER, 1000},
+	{ROLE_VIEWER, 2000},
 };
 
 #define STAGES (sizeof(stages) / sizeof(stages[0]))

@@ -235,19 +235,19 @@ static void on_event(const struct epoll_event *event, int signals)
 	}
 }
 
-/* What the cli made for us. */
+/* What the cli made for us. Numbers that it left empty become /dev/null, and so nobody else's. */
 static void take_descriptors(void)
 {
-	static const struct {
-		int fd;
-		enum object object;
-	} given[] = {{FD_SUPERVISOR_OUTPUT, OBJECT_FILE},
-		     {FD_SUPERVISOR_HTTP, OBJECT_HTTP},
-		     {FD_SUPERVISOR_INTAKE, OBJECT_INTAKE}};
+	int fd;
 
-	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++)
-		if (fcntl(given[i].fd, F_GETFD) >= 0)
-			wiring_give(given[i].object, 0, SIDE_A, given[i].fd);
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd < FD_SUPERVISOR_INTAKE);
+	if (fd > FD_SUPERVISOR_INTAKE)
+		close(fd);
+	wiring_give(OBJECT_FILE, 0, SIDE_A, FD_SUPERVISOR_OUTPUT);
+	wiring_give(OBJECT_HTTP, 0, SIDE_A, FD_SUPERVISOR_HTTP);
+	wiring_give(OBJECT_INTAKE, 0, SIDE_A, FD_SUPERVISOR_INTAKE);
 }
 
 static int open_signals(void)
@@ -270,7 +270,7 @@ int main(void)
 
 	umask(077);
 	log_init(ROLE_SUPERVISOR, LOG_INFO);
-	take_descriptors(); /* first, while nothing else can have their numbers */
+	take_descriptors();
 	take_config();
 	raise_limits();
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a started process holds, as the kernel tells it: tests/supervisor/probe.c in place of a role.
+ */
+#define _GNU_SOURCE
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "supervisor/spawn.h"
+
+static char directory[] = "/tmp/spawn-test-XXXXXX";
+static char report[16384];
+
+static int setup(void **state)
+{
+	char self[PATH_MAX], path[PATH_MAX + 16], name[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	(void)state;
+	if (geteuid() != 0) {
+		puts("needs root");
+		exit(77);
+	}
+	self[n] = 0;
+	*strrchr(self, '/') = 0;
+	snprintf(path, sizeof(path), "%s/probe", self);
+	if (!mkdtemp(directory))
+		return -1;
+	for (int slot = ROLE_LOADER; slot <= ROLE_SYMBOLIZER; slot++) {
+		snprintf(name, sizeof(name), "%s/sconce-%s", directory, role_name(slot_role(slot)));
+		if (symlink(path, name))
+			return -1;
+	}
+	return spawn_init(directory);
+}
+
+static int teardown(void **state)
+{
+	char name[PATH_MAX];
+
+	(void)state;
+	for (int slot = ROLE_LOADER; slot <= ROLE_SYMBOLIZER; slot++) {
+		snprintf(name, sizeof(name), "%s/sconce-%s", directory, role_name(slot_role(slot)));
+		unlink(name);
+	}
+	return rmdir(directory);
+}
+
+static void probe(int slot, int paranoid)
+{
+	struct config config = {.uid_base = 61000, .runtime.perf_event_paranoid = paranoid};
+	struct wire wires[] = {{3, 0}, {7, 0}, {200, 0}};
+	size_t len = 0;
+	ssize_t n;
+	int pipe_fds[2], status;
+	pid_t pid;
+
+	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
+	/* Without close-on-exec, and at a number that is wanted: neither may leak or clash. */
+	assert_int_equal(dup2(pipe_fds[0], 200), 200);
+	wires[0].fd = 200;
+	wires[1].fd = pipe_fds[1];
+	pid = spawn_process(slot, &config, wires, 3);
+	assert_true(pid > 0);
+	close(pipe_fds[1]);
+	close(200);
+	while ((n = read(pipe_fds[0], report + len, sizeof(report) - 1 - len)) > 0)
+		len += (size_t)n;
+	report[len] = 0;
+	close(pipe_fds[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void says(const char *line)
+{
+	if (!strstr(report, line))
+		fail_msg("missing: %s\nin: %s", line, report);
+}
+
+static void capabilities_are(const char *set)
+{
+	static const char *const sets[] = {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"};
+	char line[64];
+
+	for (int i = 0; i < 5; i++) {
+		snprintf(line, sizeof(line), "%s:\t%s\n", sets[i], set);
+		says(line);
+	}
+}
+
+static int count(const char *text)
+{
+	int n = 0;
+
+	for (const char *p = report; (p = strstr(p, text)); p++)
+		n++;
+	return n;
+}
+
+static void an_ordinary_role_holds_nothing(void **state)
+{
+	(void)state;
+	probe(ROLE_SAMPLER, 2);
+	capabilities_are("0000000000000000");
+	says("Uid:\t61003\t61003\t61003\t61003\n");
+	says("Gid:\t61003\t61003\t61003\t61003\n");
+	says("Groups:\t \n");
+	says("NoNewPrivs:\t1\n");
+	says("pdeathsig 9\n");
+	says("args sconce-sampler 3\n");
+	says("cwd /\n");
+	/* no root and no ambient raise; the set-uid fix-up and keep-caps as they are; all locked */
+	says("securebits 235\n");
+}
+
+static void descriptors_are_exactly_those_listed(void **state)
+{
+	(void)state;
+	probe(SLOT_WORKER(2), 2);
+	says("args sconce-symbolizer 9\n");
+	says("fd 0\n");
+	says("fd 1\n");
+	says("fd 2\n");
+	says("fd 3\n");
+	says("fd 7\n");
+	says("fd 200\n");
+	assert_int_equal(count("\nfd "), 6);
+}
+
+static void the_broker_holds_three_and_no_more(void **state)
+{
+	(void)state;
+	probe(ROLE_BROKER, 2);
+	capabilities_are("0000010000080004");
+	says("pdeathsig 9\n");
+}
+
+static void the_loader_holds_two_or_three(void **state)
+{
+	(void)state;
+	probe(ROLE_LOADER, 2);
+	capabilities_are("000000c000000000");
+	probe(ROLE_LOADER, 4);
+	capabilities_are("000000c000200000");
+}
+
+static void environment_is_clean(void **state)
+{
+	(void)state;
+	setenv("SECRET", "x", 1);
+	setenv("TZ", "UTC", 1);
+	setenv("HTTPS_PROXY", "http://p", 1);
+	setenv("SSL_CERT_FILE", "/f", 1);
+	probe(ROLE_VIEWER, 2);
+	says("env TZ=UTC\n");
+	assert_int_equal(count("SECRET"), 0);
+	assert_int_equal(count("PROXY"), 0);
+	probe(ROLE_EXPORTER, 2);
+	says("env HTTPS_PROXY=http://p\n");
+	says("env SSL_CERT_FILE=/f\n");
+	assert_int_equal(count("SECRET"), 0);
+}
+
+static void signals_are_as_they_should(void **state)
+{
+	sigset_t set;
+
+	(void)state;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	probe(ROLE_SAMPLER, 2);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	says("SigBlk:\t0000000000000000\n");
+	says("SigIgn:\t0000000000000003\n");
+}
+
+static void a_missing_binary_is_an_error(void **state)
+{
+	struct config config = {.uid_base = 61000};
+
+	(void)state;
+	assert_int_equal(spawn_init("/proc"), 0);
+	assert_int_equal(spawn_process(ROLE_SAMPLER, &config, NULL, 0), -2);
+	assert_int_equal(spawn_init(directory), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_ordinary_role_holds_nothing),
+		cmocka_unit_test(descriptors_are_exactly_those_listed),
+		cmocka_unit_test(the_broker_holds_three_and_no_more),
+		cmocka_unit_test(the_loader_holds_two_or_three),
+		cmocka_unit_test(environment_is_clean),
+		cmocka_unit_test(signals_are_as_they_should),
+		cmocka_unit_test(a_missing_binary_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
