@@ -15,9 +15,8 @@
 #include "supervisor/child.h"
 #include "supervisor/sandbox.h"
 
-#define TURN_MS		  500
-#define REQUESTS_PER_TURN 64
-#define SEND_WAIT_MS	  100 /* for the sampler, which never waits for us */
+#define TURN_MS	     500
+#define SEND_WAIT_MS 100 /* for the sampler, which never waits for us */
 
 static struct {
 	struct child child;
@@ -53,7 +52,7 @@ static uint32_t range_flags(const struct target_vma *vma)
 {
 	if (strcmp(vma->name, "[vdso]") == 0)
 		return RANGE_VDSO;
-	return vma->inode == 0 || strncmp(vma->name, "/memfd:", 7) == 0 ? RANGE_ANON : 0;
+	return vma->range.inode == 0 || strncmp(vma->name, "/memfd:", 7) == 0 ? RANGE_ANON : 0;
 }
 
 /* All of them but the last piece is sent. */
@@ -71,14 +70,9 @@ static int collect_ranges(const struct target *target, struct message_ranges *ou
 			answer_sampler(MESSAGE_RANGES, out);
 			out->first = out->n = 0;
 		}
-		out->range[out->n++] = (struct message_range){.start = vma.start,
-							      .end = vma.end,
-							      .offset = vma.offset,
-							      .inode = vma.inode,
-							      .dev_major = vma.dev_major,
-							      .dev_minor = vma.dev_minor,
-							      .flags = range_flags(&vma)};
-		address = vma.end;
+		out->range[out->n] = vma.range;
+		out->range[out->n++].flags = range_flags(&vma);
+		address = vma.range.end;
 	}
 	target_maps_close(&maps);
 	return err == -ENOENT ? 0 : err;
@@ -90,13 +84,10 @@ static void on_ask_process(const struct message *message)
 	static struct message_ranges out;
 	struct target target;
 
-	memset(&out, 0, sizeof(out));
-	out.pid = ask->pid;
+	out = (struct message_ranges){.pid = ask->pid, .exec_id = ask->exec_id, .first = 1};
 	out.start_lo_ns = ask->start_lo_ns;
 	out.start_hi_ns = ask->start_hi_ns;
-	out.exec_id = ask->exec_id;
 	out.time_ns = child_now_ns();
-	out.first = 1;
 	out.error = -target_open(&target, ask->pid, ask->start_lo_ns, ask->start_hi_ns);
 	if (!out.error) {
 		tell_worker(&target, ask);
@@ -115,20 +106,19 @@ static void on_ask_process(const struct message *message)
 
 static enum counter file_counter(int error)
 {
-	switch (error) {
-	case 0:
-		return C_broker_files;
-	case ESRCH:
-		return C_broker_processes_gone;
-	case EINVAL:
-		return C_broker_files_refused_type;
-	case EOPNOTSUPP:
-		return C_broker_files_refused_fs;
-	case ESTALE:
-		return C_broker_files_refused_identity;
-	default:
-		return C_broker_files_failed;
-	}
+	static const struct {
+		int error;
+		enum counter counter;
+	} counters[] = {{0, C_broker_files},
+			{ESRCH, C_broker_processes_gone},
+			{EINVAL, C_broker_files_refused_type},
+			{EOPNOTSUPP, C_broker_files_refused_fs},
+			{ESTALE, C_broker_files_refused_identity}};
+
+	for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++)
+		if (counters[i].error == error)
+			return counters[i].counter;
+	return C_broker_files_failed;
 }
 
 static void on_ask_file(const struct message *message)
@@ -161,10 +151,9 @@ static void handle(const struct message *message)
 	    [MESSAGE_ASK_PROCESS] = on_ask_process,
 	    [MESSAGE_ASK_FILE] = on_ask_file,
 	};
-	uint32_t worker = message->type == MESSAGE_ASK_FILE ? message->ask_file.worker
-							    : message->ask_process.worker;
 
-	if (!handlers[message->type] || worker >= self.child.config->workers) {
+	/* pid and worker stand first in both */
+	if (!handlers[message->type] || message->ask_process.worker >= self.child.config->workers) {
 		child_report(&self.child, ROLE_SAMPLER, EPROTO);
 		return;
 	}
@@ -175,28 +164,12 @@ static void handle(const struct message *message)
 	ledger_commit(&self.child.ledger);
 }
 
-/* False: nothing is left. */
-static bool work(void)
-{
-	static struct message message;
-
-	for (int i = 0; i < REQUESTS_PER_TURN; i++) {
-		int err = channel_recv(&self.sampler, &message, NULL, NULL);
-
-		if (err == -EPROTO)
-			child_report(&self.child, ROLE_SAMPLER, EPROTO);
-		if (err)
-			return false;
-		handle(&message);
-	}
-	return true;
-}
-
 int main(int argc, char **argv)
 {
 	struct pollfd wait[] = {{.fd = FD_SUPERVISOR, .events = POLLIN},
 				{.fd = FD_BROKER_SAMPLER, .events = POLLIN}};
-	bool more = false;
+	static struct message message;
+	int err;
 
 	child_start(&self.child, ROLE_BROKER, argc, argv);
 	channel_init(&self.sampler, FD_BROKER_SAMPLER, ROLE_BROKER, ROLE_SAMPLER, true);
@@ -206,9 +179,13 @@ int main(int argc, char **argv)
 	sandbox_enter(ROLE_BROKER);
 	child_ready(&self.child);
 	while (child_continue(&self.child)) {
-		poll(wait, 2, more ? 0 : TURN_MS);
-		more = work();
-		if (self.child.draining && !more)
+		poll(wait, 2, TURN_MS);
+		err = channel_recv(&self.sampler, &message, NULL, NULL);
+		if (!err)
+			handle(&message);
+		else if (err == -EPROTO)
+			child_report(&self.child, ROLE_SAMPLER, EPROTO);
+		else if (self.child.draining)
 			child_drained(&self.child);
 	}
 	return 0;

@@ -10,20 +10,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
-static const char *const hanging[] = {"fuse", "fuseblk", "nfs",	 "nfs4", "cifs",
-				      "smb3", "9p",	 "ceph", "afs"};
-
-static bool open_type_hangs(const char *type, size_t len)
+static bool open_type_hangs(const char *type)
 {
+	static const char *const hanging[] = {"fuse ", "fuse.", "fuseblk ", "nfs ",  "nfs4 ",
+					      "cifs ", "smb3 ", "9p ",	    "ceph ", "afs "};
+
 	for (size_t i = 0; i < sizeof(hanging) / sizeof(*hanging); i++)
-		if (strlen(hanging[i]) == len && memcmp(type, hanging[i], len) == 0)
+		if (strncmp(type, hanging[i], strlen(hanging[i])) == 0)
 			return true;
-	return len > 5 && memcmp(type, "fuse.", 5) == 0;
+	return false;
 }
 
 /* 0; -EOPNOTSUPP: may hang; -ENOENT: the mount is not listed there. */
@@ -35,13 +35,10 @@ static int open_check_mount(const struct target *target, const char *list, uint6
 	int err = -ENOENT;
 
 	while (text && err == -ENOENT && fgets(line, sizeof(line), text)) {
-		unsigned long id;
 		const char *type = strstr(line, " - "); /* blanks in names are written as \040 */
 
-		if (sscanf(line, "%lu ", &id) != 1 || id != mount || !type)
-			continue;
-		type += 3;
-		err = open_type_hangs(type, strcspn(type, " \n")) ? -EOPNOTSUPP : 0;
+		if (strtoull(line, NULL, 10) == mount && type)
+			err = open_type_hangs(type + 3) ? -EOPNOTSUPP : 0;
 	}
 	if (text)
 		fclose(text);
@@ -60,8 +57,7 @@ static int open_check(const struct target *target, const char *link)
 		return -errno;
 	if (!S_ISREG(stx.stx_mode))
 		return -EINVAL;
-	err = stx.stx_mask & STATX_MNT_ID ? open_check_mount(target, "mountinfo", stx.stx_mnt_id)
-					  : -ENOENT;
+	err = open_check_mount(target, "mountinfo", stx.stx_mnt_id);
 	if (err == -ENOENT)
 		err = open_check_mount(target, "/proc/self/mountinfo", stx.stx_mnt_id);
 	return err == -ENOENT ? -EOPNOTSUPP : err;
@@ -102,15 +98,14 @@ static int open_find(const struct target *target, const struct message_ask_file 
 		return err;
 	do {
 		err = target_maps_next(&maps, from, vma);
-		from = vma->end;
-	} while (!err && vma->start < ask->end && vma->inode != ask->inode);
+		from = vma->range.end;
+	} while (!err && vma->range.start < ask->end && vma->range.inode != ask->inode);
 	target_maps_close(&maps);
-	if (err && err != -ENOENT)
-		return err;
-	return err || vma->start >= ask->end || vma->dev_major != ask->dev_major ||
-		       vma->dev_minor != ask->dev_minor
-		   ? -ESTALE
-		   : 0;
+	if (err == -ENOENT ||
+	    (!err && (vma->range.start >= ask->end || vma->range.dev_major != ask->dev_major ||
+		      vma->range.dev_minor != ask->dev_minor)))
+		return -ESTALE;
+	return err;
 }
 
 /* Without the right to open map_files, the program itself is what remains. */
@@ -135,13 +130,13 @@ int open_mapped(const struct target *target, const struct message_ask_file *ask,
 
 	if (err)
 		return err;
-	snprintf(link, sizeof(link), "map_files/%lx-%lx", before.start, before.end);
+	snprintf(link, sizeof(link), "map_files/%lx-%lx", before.range.start, before.range.end);
 	fd = open_link(target, link, file);
 	if (fd == -EPERM)
 		return open_exe(target, ask, file);
 	/* It is what was asked for if the mapping is the same before and after. */
-	if (fd >= 0 && (open_find(target, ask, &after) || after.start != before.start ||
-			after.end != before.end)) {
+	if (fd >= 0 && (open_find(target, ask, &after) ||
+			memcmp(&after.range, &before.range, sizeof(after.range)))) {
 		close(fd);
 		return -ESTALE;
 	}

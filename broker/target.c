@@ -122,37 +122,28 @@ static int target_maps_query(int fd, uint64_t address, struct target_vma *vma)
 				  .vma_name_addr = (uint64_t)(uintptr_t)vma->name};
 
 	vma->name[0] = 0;
-	if (ioctl(fd, PROCMAP_QUERY_IOCTL, &q)) {
-		if (errno != ENAMETOOLONG)
+	while (ioctl(fd, PROCMAP_QUERY_IOCTL, &q)) {
+		if (errno != ENAMETOOLONG || !q.vma_name_size)
 			return -errno;
 		q.vma_name_size = 0;
 		q.vma_name_addr = 0;
-		if (ioctl(fd, PROCMAP_QUERY_IOCTL, &q))
-			return -errno;
 	}
-	vma->start = q.vma_start;
-	vma->end = q.vma_end;
-	vma->offset = q.vma_offset;
-	vma->inode = q.inode;
-	vma->dev_major = q.dev_major;
-	vma->dev_minor = q.dev_minor;
+	vma->range = (struct message_range){
+	    q.vma_start, q.vma_end, q.vma_offset, q.inode, q.dev_major, q.dev_minor, 0, 0};
 	return 0;
 }
 
 /* A line break in a name is written as \012, so a line is a mapping. */
 static int target_maps_text(struct target_maps *maps, uint64_t address, struct target_vma *vma)
 {
+	struct message_range *r = &vma->range;
 	char line[PATH_MAX + 128], mode[5];
 
 	while (fgets(line, sizeof(line), maps->text)) {
-		int name = 0;
-
-		if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &vma->start, &vma->end, mode,
-			   &vma->offset, &vma->dev_major, &vma->dev_minor, &vma->inode, &name) != 7)
-			continue;
-		snprintf(vma->name, sizeof(vma->name), "%.*s", (int)strcspn(line + name, "\n"),
-			 line + name);
-		if (mode[2] == 'x' && vma->end > address)
+		vma->name[0] = 0;
+		if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %4095[^\n]", &r->start, &r->end, mode,
+			   &r->offset, &r->dev_major, &r->dev_minor, &r->inode, vma->name) >= 7 &&
+		    mode[2] == 'x' && r->end > address)
 			return 0;
 	}
 	return -ENOENT;

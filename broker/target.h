@@ -11,15 +11,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "proto/messages.h"
+
 struct target {
 	int pidfd;
 	int dir; /* /proc/PID: bound to this process, not to its number */
 };
 
 struct target_vma {
-	uint64_t start, end, offset, inode;
-	uint32_t dev_major, dev_minor;
-	char name[PATH_MAX]; /* may be cut or empty; for telling apart what has no file */
+	struct message_range range; /* without flags */
+	char name[PATH_MAX];	    /* may be empty; for telling apart what has no file */
 };
 
 /* Executable mappings in the order of addresses. */
