@@ -8,6 +8,7 @@ misbehave on demand: Sink.mode, or by `GET /mode/<mode>`.
   503, 429   come back later (Retry-After: 1)
   400        refused for good
   hang       reads, never answers
+  slow       keeps the body, answers 200 after 2 s
   amnesia    keeps the body, then closes the connection without an answer
 
 As a program: otlp_sink.py PORT [DIR]; prints its sums as JSON on SIGTERM or SIGINT, and for GET /stats;
@@ -78,10 +79,21 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(404)
         else:
             sink.take(body)
+            if mode == "slow":
+                sink.released.wait(2)
             if mode == "amnesia":
                 self.close_connection = True
             else:
                 self.answer(200, b"\x0a\x00")
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """A sender that is killed while it waits is what scenarios do: not worth a traceback."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class Sink:
@@ -94,8 +106,7 @@ class Sink:
     def start(self):
         """Listen (again, on the same port)."""
         self.released.clear()
-        self.server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        self.server.daemon_threads = True
+        self.server = Server(("127.0.0.1", self.port), Handler)
         self.server.sink = self
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
