@@ -7,7 +7,8 @@
 
 #include "proto/config.h"
 
-void facts_find(struct config_runtime *runtime);
+/* Fill config->runtime, from the machine and from the rest of the configuration. */
+void facts_find(struct config *config);
 
 /* Can we profile here at all? NULL, or one line that says what is missing and what to do. */
 const char *facts_missing(const char *command);

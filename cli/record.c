@@ -241,7 +241,7 @@ int record_main(struct options *options)
 	record.output = -1;
 	record.terminal = isatty(STDERR_FILENO);
 	log_init(ROLE_CLI, LOG_WARN);
-	facts_find(&options->config.runtime);
+	facts_find(&options->config);
 	if (record_start(&record)) {
 		record_remove(&record);
 		return 1;

@@ -128,7 +128,7 @@ int run_main(struct options *options)
 		return 1;
 	}
 	log_init(ROLE_CLI, LOG_INFO);
-	facts_find(&config->runtime);
+	facts_find(config);
 	if (session_signals(&session) || run_sockets(config, &fds)) {
 		run_undo(config, &fds);
 		return 1;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,8 +22,10 @@
 
 #define START_MS 60000 /* a slow machine verifies BPF slowly */
 #define OTHERS_MAX 80
-/* Above everything in enum fd_supervisor. */
-#define FD_BASE 32
+#define FD_BASE 32 /* above everything in enum fd_supervisor */
+#define SESSION_FDS (FD_SUPERVISOR_BINARIES - FD_SUPERVISOR + 1)
+#define SESSION_ENVIRONMENT 10
+#define FILES_WANTED 16384
 
 static const int session_signal_list[] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -46,24 +49,30 @@ void session_unblock(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Beside this binary, or in libexec/sconce beside its folder. */
-static int session_binary(void)
+/* The folder of the other binaries: that of this one, or libexec/sconce beside it. -1 with errno. */
+static int session_binaries(void)
 {
-	static const char *const places[] = {"sconce-supervisor", "../libexec/sconce/sconce-supervisor"};
+	static const char *const places[] = {".", "../libexec/sconce"};
 	char path[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX);
 	char *name;
-	int fd = -1;
 
 	if (n < 0)
-		return -errno;
+		return -1;
 	path[n] = 0;
 	name = strrchr(path, '/') + 1;
-	for (int i = 0; i < 2 && fd < 0; i++) {
+	for (int i = 0; i < 2; i++) {
+		int fd;
+
 		strcpy(name, places[i]);
-		fd = open(path, O_PATH | O_CLOEXEC);
+		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && faccessat(fd, "sconce-supervisor", X_OK, 0) == 0)
+			return fd;
+		if (fd >= 0)
+			close(fd);
 	}
-	return fd < 0 ? -errno : fd;
+	errno = ENOENT;
+	return -1;
 }
 
 static int session_config(const struct config *config)
@@ -82,21 +91,60 @@ static int session_config(const struct config *config)
 	return segment.ro;
 }
 
-static void session_exec(int binary, const int *fds, const int *numbers, int n)
+/* All that the supervisor, and through it the exporter, gets to know of our environment. */
+static void session_environment(char **out)
+{
+	static const char *const kept[SESSION_ENVIRONMENT] = {
+		"TZ",	       "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "HTTPS_PROXY",
+		"https_proxy", "NO_PROXY",	"no_proxy",	"ALL_PROXY",  "all_proxy"};
+	size_t n = 0;
+
+	out[n++] = (char *)"LANG=C.UTF-8";
+	for (size_t i = 0; i < SESSION_ENVIRONMENT; i++) {
+		char *value = getenv(kept[i]);
+
+		/* getenv() points into "NAME=value" */
+		if (value)
+			out[n++] = value - strlen(kept[i]) - 1;
+	}
+	out[n] = NULL;
+}
+
+/* Each process gets the limit from us: two descriptors per cpu are the supervisor's. */
+static void session_limits(void)
+{
+	struct rlimit files;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_max < FILES_WANTED) {
+		struct rlimit more = {FILES_WANTED, FILES_WANTED};
+
+		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+			return;
+	}
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* fds[i] becomes number FD_SUPERVISOR + i; whatever else is open goes. */
+static void session_exec(const int *fds)
 {
 	char *argv[] = {(char *)"sconce-supervisor", NULL};
-	int moved[8];
+	char *env[SESSION_ENVIRONMENT + 2];
+	int moved[SESSION_FDS], binary;
 
 	session_unblock();
-	binary = fcntl(binary, F_DUPFD_CLOEXEC, FD_BASE);
-	for (int i = 0; i < n; i++)
+	session_limits();
+	session_environment(env);
+	for (int i = 0; i < SESSION_FDS; i++)
 		moved[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, FD_BASE);
-	close_range(3, FD_BASE - 1, 0);
-	for (int i = 0; i < n; i++)
+	close_range(FD_SUPERVISOR, FD_BASE - 1, 0);
+	for (int i = 0; i < SESSION_FDS; i++)
 		if (moved[i] >= 0)
-			dup2(moved[i], numbers[i]);
+			dup2(moved[i], FD_SUPERVISOR + i);
 	close_range(FD_BASE, ~0u, CLOSE_RANGE_CLOEXEC);
-	execveat(binary, "", argv, environ, AT_EMPTY_PATH);
+	binary = openat(FD_SUPERVISOR_BINARIES, "sconce-supervisor", O_PATH | O_CLOEXEC);
+	execveat(binary, "", argv, env, AT_EMPTY_PATH);
 	fprintf(stderr, "sconce: cannot execute sconce-supervisor: %s\n", strerror(errno));
 	_exit(127);
 }
@@ -104,26 +152,29 @@ static void session_exec(int binary, const int *fds, const int *numbers, int n)
 static int session_fork(struct session *session, const struct config *config,
 			const struct session_fds *given)
 {
-	static const int numbers[] = {FD_SUPERVISOR,	     FD_CONFIG,		 FD_SUPERVISOR_OUTPUT,
-				      FD_SUPERVISOR_CONTROL, FD_SUPERVISOR_HTTP, FD_SUPERVISOR_INTAKE};
-	int pair[2], binary = session_binary(), config_fd = session_config(config);
+	int pair[2], binaries = session_binaries(), config_fd;
 
-	if (binary < 0) {
-		errno = -binary;
+	if (binaries < 0)
 		return -1;
-	}
+	config_fd = session_config(config);
 	if (config_fd < 0 || channel_pair(pair))
 		return -1;
 	session->pid = fork();
 	if (session->pid == 0) {
-		const int fds[] = {pair[1],	   config_fd,	given->output,
-				   given->control, given->http, given->intake};
+		const int fds[SESSION_FDS] = {
+			[FD_SUPERVISOR - FD_SUPERVISOR] = pair[1],
+			[FD_CONFIG - FD_SUPERVISOR] = config_fd,
+			[FD_SUPERVISOR_OUTPUT - FD_SUPERVISOR] = given->output,
+			[FD_SUPERVISOR_CONTROL - FD_SUPERVISOR] = given->control,
+			[FD_SUPERVISOR_HTTP - FD_SUPERVISOR] = given->http,
+			[FD_SUPERVISOR_INTAKE - FD_SUPERVISOR] = given->intake,
+			[FD_SUPERVISOR_BINARIES - FD_SUPERVISOR] = binaries};
 
-		session_exec(binary, fds, numbers, 6);
+		session_exec(fds);
 	}
 	close(pair[1]);
 	close(config_fd);
-	close(binary);
+	close(binaries);
 	channel_init(&session->channel, pair[0], ROLE_CLI, ROLE_SUPERVISOR, true);
 	session->pidfd = (int)syscall(SYS_pidfd_open, session->pid, 0);
 	return session->pid < 0 || session->pidfd < 0 ? -1 : 0;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/bpfstat.h"
 #include "cli/snapshot.h"
 #include "proto/channel.h"
 
@@ -113,16 +114,21 @@ static double status_uptime_s(const struct message_status *status)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9 - (double)status->start_ns / 1e9;
 }
 
-static void status_print(const struct snapshot *s)
+static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 {
 	const struct message_status *status = &s->status;
 	char capabilities[128];
 	const char *role = "";
 
-	printf("%u Hz, up %.0f s, BPF maps %.1f MiB, all memory at most %.0f MiB%s%s\n\n",
-	       status->rate_hz, status_uptime_s(status), (double)status->bpf_map_bytes / 0x1p20,
+	printf("%u Hz, up %.0f s, BPF maps %.1f MiB, all memory at most %.0f MiB%s%s\n",
+	       status->rate_hz, status_uptime_s(status), (double)bpf->map_bytes / 0x1p20,
 	       (double)status->memory_limit_bytes / 0x1p20, status->viewer_url[0] ? ", " : "",
 	       status->viewer_url);
+	if (bpf->run_count)
+		printf("BPF: %.0f ns per run, %llu runs\n",
+		       (double)bpf->run_ns / (double)bpf->run_count,
+		       (unsigned long long)bpf->run_count);
+	putchar('\n');
 	printf("%-12s %4s %8s %6s %8s %8s %8s  %s\n", "process", "slot", "pid", "uid", "cpu s",
 	       "pss MiB", "restarts", "capabilities");
 	for (uint32_t i = 0; i < status->processes_n; i++) {
@@ -148,7 +154,7 @@ static void status_print(const struct snapshot *s)
 }
 
 /* All strings are ours or numeric: none needs escaping. */
-static void status_print_json(const struct snapshot *s)
+static void status_print_json(const struct snapshot *s, const struct bpfstat *bpf)
 {
 	const struct message_status *status = &s->status;
 
@@ -156,8 +162,8 @@ static void status_print_json(const struct snapshot *s)
 	       "\"bpf_map_bytes\":%llu,\"bpf_run_ns\":%llu,\"bpf_run_count\":%llu,"
 	       "\"memory_limit_bytes\":%llu,\"lost\":%llu,\"processes\":[",
 	       SCONCE_VERSION, status->rate_hz, status_uptime_s(status), status->viewer_url,
-	       (unsigned long long)status->bpf_map_bytes, (unsigned long long)status->bpf_run_ns,
-	       (unsigned long long)status->bpf_run_count,
+	       (unsigned long long)bpf->map_bytes, (unsigned long long)bpf->run_ns,
+	       (unsigned long long)bpf->run_count,
 	       (unsigned long long)status->memory_limit_bytes,
 	       (unsigned long long)snapshot_lost(s));
 	for (uint32_t i = 0; i < status->processes_n; i++) {
@@ -226,6 +232,7 @@ int status_main(struct options *options)
 {
 	const char *run_dir = options->config.run_dir;
 	static struct snapshot snapshot;
+	struct bpfstat bpf = {0};
 	int fd = status_connect(run_dir), err;
 
 	if (fd == -EACCES || fd == -EPERM) {
@@ -243,10 +250,13 @@ int status_main(struct options *options)
 		fprintf(stderr, "sconce: no answer from the supervisor: %s\n", strerror(-err));
 		return 1;
 	}
+	for (uint32_t i = 0; i < snapshot.status.processes_n; i++)
+		if (snapshot.status.processes[i].role == ROLE_SUPERVISOR)
+			bpfstat_read(&bpf, snapshot.status.processes[i].pid);
 	if (options->json)
-		status_print_json(&snapshot);
+		status_print_json(&snapshot, &bpf);
 	else
-		status_print(&snapshot);
+		status_print(&snapshot, &bpf);
 	snapshot_free(&snapshot);
 	return 0;
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "shm/segment.h"
+
 #define KIB 1024ull
 #define MIB (1024 * KIB)
 
@@ -39,4 +41,16 @@ void config_defaults(struct config *config, enum config_mode mode)
 	config->ranges_max = 131072;
 	config->sideband_pages = 64;
 	config->stuck_ms = 10000;
+}
+
+const struct config *config_map(int fd)
+{
+	const struct config *config;
+
+	if (segment_size(fd) < (long)sizeof(*config))
+		return NULL;
+	config = segment_map(fd, sizeof(*config), 0);
+	if (config && (config->version != CONFIG_VERSION || config->size_bytes != sizeof(*config)))
+		return NULL;
+	return config;
 }

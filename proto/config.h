@@ -56,6 +56,7 @@ struct config_runtime { /* facts about the machine */
 	uint32_t cpus;	  /* possible cpus, as BPF numbers them */
 	uint32_t sideband; /* perf side-band rings: FD_SIDEBAND + 0 .. sideband - 1; from the loader */
 	int32_t perf_event_paranoid;
+	uint64_t memory_limit_bytes; /* what all memory together can come to with this configuration */
 	uint64_t start_ns; /* CLOCK_BOOTTIME at which the supervisor was started */
 	uint8_t instance[16]; /* random: makes profile ids unique */
 	char host_name[65], host_id[65], host_arch[32], os_release[65];
@@ -100,5 +101,8 @@ struct config {
 
 /* The defaults, from one table; mode decides rate and memory of the spools. */
 void config_defaults(struct config *config, enum config_mode mode);
+
+/* Map a configuration read-only. NULL when fd holds none, or one of another version. */
+const struct config *config_map(int fd);
 
 #endif

@@ -24,6 +24,7 @@ enum fd_supervisor {
 	FD_SUPERVISOR_CONTROL = 6, /* listening sockets: control, */
 	FD_SUPERVISOR_HTTP = 7,	   /* the viewer's page, */
 	FD_SUPERVISOR_INTAKE = 8,  /* the viewer's intake */
+	FD_SUPERVISOR_BINARIES = 9, /* the directory with the binaries of the roles; always there */
 };
 
 enum fd_sampler {

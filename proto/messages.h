@@ -107,7 +107,6 @@ struct message_loaded {
 struct message_started {
 	int32_t error;
 	uint32_t pid; /* of the supervisor */
-	uint64_t bpf_map_bytes;
 	char text[240];
 };
 
@@ -125,8 +124,6 @@ struct message_status {
 	uint32_t processes_n;
 	uint32_t rate_hz;
 	uint64_t start_ns;	/* CLOCK_BOOTTIME */
-	uint64_t bpf_map_bytes; /* memory of all maps, as the kernel counts it */
-	uint64_t bpf_run_ns, bpf_run_count; /* 0 unless kernel.bpf_stats_enabled */
 	uint64_t memory_limit_bytes; /* computed from the configuration */
 	char viewer_url[128];
 	struct message_status_process processes[SLOT_COUNT];

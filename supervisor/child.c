@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,22 +30,6 @@ static void child_signals(void)
 	sigaction(SIGHUP, &act, NULL);
 }
 
-static const struct config *child_map_config(void)
-{
-	const struct config *config;
-	long size = segment_size(FD_CONFIG);
-
-	if (size < (long)sizeof(*config))
-		fatal("this program is started by sconce, not by hand (no configuration at fd %d)",
-		      FD_CONFIG);
-	config = segment_map(FD_CONFIG, sizeof(*config), 0);
-	if (!config)
-		fatal("cannot map the configuration: %m");
-	if (config->version != CONFIG_VERSION || config->size_bytes != sizeof(*config))
-		fatal("configuration of another version: reinstall, all binaries must be of one build");
-	return config;
-}
-
 void child_start(struct child *child, enum role role, int argc, char **argv)
 {
 	int err;
@@ -58,7 +41,11 @@ void child_start(struct child *child, enum role role, int argc, char **argv)
 	if (child->slot < 0 || child->slot >= SLOT_COUNT || slot_role(child->slot) != role)
 		fatal("slot %d is not one of role %s", child->slot, role_name(role));
 	child_signals();
-	child->config = child_map_config();
+	child->config = config_map(FD_CONFIG);
+	if (!child->config)
+		fatal("no configuration of this version at fd %d: this program is started by "
+		      "sconce, and all binaries must be of one build",
+		      FD_CONFIG);
 	log_init(child->slot, child->config->verbose ? LOG_DEBUG : LOG_INFO);
 	err = ledger_open(&child->ledger, FD_LEDGER);
 	if (err)

@@ -10,17 +10,13 @@
 #include <unistd.h>
 
 #include "proto/fds.h"
-#include "shm/segment.h"
 #include "supervisor/drain.h"
-#include "supervisor/kernel.h"
 #include "supervisor/log.h"
 #include "supervisor/watch.h"
 #include "supervisor/wiring.h"
 
 #define CLIENTS 9
 #define OWN_CLI 0
-/* A process without what is sized by the configuration: code, stacks, tables of fixed size. */
-#define PROCESS_BYTES (32ull << 20)
 
 static const struct config *config;
 static struct channel clients[CLIENTS]; /* fd 0 = free */
@@ -50,10 +46,11 @@ void control_started(const struct message_started *started)
 		log_error("%s", started->text);
 }
 
-void control_accept(void)
+void control_accept(uint32_t index, uint32_t generation)
 {
 	int fd = accept4(FD_SUPERVISOR_CONTROL, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+	(void)index, (void)generation;
 	for (uint32_t i = OWN_CLI + 1; fd >= 0 && i < CLIENTS; i++)
 		if (clients[i].fd == 0) {
 			control_add(i, fd);
@@ -61,23 +58,6 @@ void control_accept(void)
 		}
 	if (fd >= 0)
 		close(fd);
-}
-
-uint64_t control_memory_limit(void)
-{
-	uint64_t sideband = config->runtime.sideband ? config->runtime.sideband
-						     : config->runtime.cpus;
-	uint64_t processes = 5 + config->workers; /* the supervisor, four roles, workers */
-	uint64_t maps = kernel_map_bytes();
-
-	/* Before they are loaded: the ring, and 40 bytes for a process and for a range. */
-	if (maps == 0)
-		maps = config->ring_bytes + 40ull * config->processes_max +
-		       40ull * config->ranges_max;
-	return wiring_bytes() + maps + sideband * (1 + config->sideband_pages) * SEGMENT_PAGE +
-	       config->workers * config->symbol_bytes + processes * PROCESS_BYTES +
-	       (config->viewer.enabled ? config->viewer.max_slots * config->viewer.slot_max_bytes
-				       : 0);
 }
 
 static void control_on_finish(struct channel *client)
@@ -90,8 +70,7 @@ static void control_on_status(struct channel *client)
 {
 	struct message_status status = {.rate_hz = config->rate_hz,
 					.start_ns = config->runtime.start_ns,
-					.bpf_map_bytes = kernel_map_bytes(),
-					.memory_limit_bytes = control_memory_limit()};
+					.memory_limit_bytes = config->runtime.memory_limit_bytes};
 	int ledgers[SLOT_COUNT];
 	size_t ledgers_n = 0;
 
@@ -136,11 +115,12 @@ static void control_close(uint32_t i)
 		drain_begin();
 }
 
-void control_event(uint32_t i)
+void control_event(uint32_t i, uint32_t generation)
 {
 	struct message message;
 	int err;
 
+	(void)generation;
 	if (clients[i].fd <= 0)
 		return;
 	err = channel_recv(&clients[i], &message, NULL, NULL);

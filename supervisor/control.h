@@ -17,10 +17,8 @@ void control_init(const struct config *config);
 /* Tell it how starting went; into the log when there is no cli. */
 void control_started(const struct message_started *started);
 
-void control_accept(void);
-void control_event(uint32_t client);
-
-/* What all memory together can come to, from the configuration. */
-uint64_t control_memory_limit(void);
+/* Events of EVENT_CONTROL and EVENT_CLIENT. */
+void control_accept(uint32_t index, uint32_t generation);
+void control_event(uint32_t client, uint32_t generation);
 
 #endif

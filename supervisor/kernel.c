@@ -2,13 +2,8 @@
 #include "supervisor/kernel.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "shm/segment.h"
 #include "supervisor/wiring.h"
@@ -62,32 +57,4 @@ void kernel_stop(void)
 {
 	for (uint32_t i = 0; i < sampling_n; i++)
 		ioctl(sampling[i], PERF_EVENT_IOC_DISABLE, 0);
-}
-
-static uint64_t kernel_memlock(int fd)
-{
-	static const char name[] = "\nmemlock:";
-	char path[40], text[1024];
-	const char *field;
-	ssize_t n;
-	int info;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	info = open(path, O_RDONLY | O_CLOEXEC);
-	if (info < 0)
-		return 0;
-	n = read(info, text, sizeof(text) - 1);
-	close(info);
-	text[n > 0 ? n : 0] = 0;
-	field = strstr(text, name);
-	return field ? strtoull(field + strlen(name), NULL, 10) : 0;
-}
-
-uint64_t kernel_map_bytes(void)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < held_n; i++)
-		sum += kernel_memlock(held[i]);
-	return sum;
 }

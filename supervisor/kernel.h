@@ -20,7 +20,4 @@ int kernel_start(const struct config *config);
 /* No new samples from here on. */
 void kernel_stop(void);
 
-/* Bytes of all BPF maps, as the kernel counts them. */
-uint64_t kernel_map_bytes(void);
-
 #endif

@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,7 +28,6 @@
 #include "supervisor/drain.h"
 #include "supervisor/kernel.h"
 #include "supervisor/log.h"
-#include "supervisor/spawn.h"
 #include "supervisor/watch.h"
 #include "supervisor/wiring.h"
 
@@ -66,48 +64,24 @@ __attribute__((format(printf, 2, 3))) static noreturn void give_up(int err, cons
 
 static void take_config(void)
 {
-	const struct config *given = NULL;
+	const struct config *given = config_map(FD_CONFIG);
 	struct segment segment;
 
-	if (segment_size(FD_CONFIG) >= (long)sizeof(*given))
-		given = segment_map(FD_CONFIG, sizeof(*given), 0);
 	if (!given)
-		fatal("this program is started by sconce, not by hand (no configuration at fd %d)",
+		fatal("no configuration of this version at fd %d: this program is started by "
+		      "sconce, and all binaries must be of one build",
 		      FD_CONFIG);
-	if (given->version != CONFIG_VERSION || given->size_bytes != sizeof(*given))
-		fatal("configuration of another version: reinstall, all binaries must be of one build");
-	/* A copy of our own: it gets facts added, and the children read it. */
+	/* A copy of our own: the loader adds to it, and the children read it. */
 	if (segment_create(&segment, "config", sizeof(*config)))
 		fatal("cannot make the configuration: %m");
 	config = segment_map(segment.rw, sizeof(*config), 1);
 	if (!config)
 		fatal("cannot map the configuration: %m");
 	memcpy(config, given, sizeof(*config));
-	close(segment.rw);
 	wiring_give(OBJECT_CONFIG, 0, SIDE_RO, segment.ro);
-	log_init(ROLE_SUPERVISOR, config->verbose		 ? LOG_DEBUG
-				  : config->mode == MODE_RECORD ? LOG_WARN
-								: LOG_INFO);
-}
-
-static void raise_limits(void)
-{
-	struct rlimit files;
-
-	/* Two events per cpu are ours, and their numbers in the sampler start high. */
-	getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur = files.rlim_max = files.rlim_max > 16384 ? files.rlim_max : 16384;
-	if (setrlimit(RLIMIT_NOFILE, &files)) {
-		getrlimit(RLIMIT_NOFILE, &files);
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-}
-
-static void on_ready(int slot, const struct message *message)
-{
-	(void)message;
-	log_debug("slot %d is ready", slot);
+	/* Nothing but trouble is said in a recording. */
+	log_init(ROLE_SUPERVISOR, config->verbose ? LOG_DEBUG
+				  : config->mode == MODE_RUN ? LOG_INFO : LOG_WARN);
 }
 
 static void on_drained(int slot, const struct message *message)
@@ -129,8 +103,9 @@ static void on_violation(int slot, const struct message *message)
 		worker |= accused >= ROLE_SAMPLER && accused < SLOT_COUNT;
 	else
 		worker = false;
-	watch_kill(worker ? (int)accused : slot, "slot %d reports slot %u: %s", slot, accused,
-		   strerror((int)message->violation.error));
+	log_warn("slot %d says that slot %u broke the protocol: %s", slot, accused,
+		 strerror((int)message->violation.error));
+	watch_kill(worker ? (int)accused : slot, "reported");
 }
 
 static void on_loaded(int slot, const struct message *message)
@@ -148,19 +123,16 @@ static void on_loaded(int slot, const struct message *message)
 	err = kernel_start(config);
 	if (err)
 		give_up(err, "cannot start sampling: %s", strerror(-err));
-	started.bpf_map_bytes = kernel_map_bytes();
 	control_started(&started);
-	log_info("sampling at %u Hz on %u cpus; memory at most %llu MiB, %llu MiB of it BPF maps",
+	log_info("sampling at %u Hz on %u cpus; all memory together at most %llu MiB",
 		 config->rate_hz, config->runtime.sideband,
-		 (unsigned long long)control_memory_limit() >> 20,
-		 (unsigned long long)started.bpf_map_bytes >> 20);
+		 (unsigned long long)config->runtime.memory_limit_bytes >> 20);
 }
 
 static const struct {
 	enum message_type type;
 	void (*handle)(int slot, const struct message *message);
 } handlers[] = {
-	{MESSAGE_READY, on_ready},
 	{MESSAGE_DRAINED, on_drained},
 	{MESSAGE_VIOLATION, on_violation},
 	{MESSAGE_LOADED, on_loaded},
@@ -189,7 +161,7 @@ static void check_loader(void)
 
 	if (loader->state != SLOT_OFF || watch_slot(ROLE_SAMPLER)->generation || drain_begun())
 		return;
-	if (loader->restarts >= LOADER_TRIES || kernel_map_bytes())
+	if (loader->restarts + 1 >= LOADER_TRIES || wiring_fd(OBJECT_EVENTS, 0, SIDE_A))
 		give_up(-EIO, "the BPF loader ended without success; its messages are above");
 	watch_start(ROLE_LOADER);
 }
@@ -198,8 +170,6 @@ static void start_all(void)
 {
 	int err = wiring_create(config);
 
-	if (!err)
-		err = spawn_init(NULL);
 	if (err)
 		give_up(err, "cannot make shared memory: %s", strerror(-err));
 	watch_start(ROLE_LOADER);
@@ -211,29 +181,20 @@ static void start_all(void)
 		watch_start(ROLE_VIEWER);
 }
 
-static void on_event(const struct epoll_event *event, int signals)
+static void on_signal(uint32_t signals, uint32_t generation)
 {
-	uint32_t generation = (uint32_t)(event->data.u64 >> 32), index = event->data.u64 & 0xffff;
-	enum event_kind kind = (enum event_kind)(event->data.u64 >> 16 & 0xffff);
 	struct signalfd_siginfo info;
 
-	switch (kind) {
-	case EVENT_SIGNAL:
-		if (read(signals, &info, sizeof(info)) > 0)
-			drain_begin();
-		break;
-	case EVENT_CONTROL:
-		control_accept();
-		break;
-	case EVENT_CLIENT:
-		control_event(index);
-		break;
-	case EVENT_PROCESS:
-	case EVENT_CHANNEL:
-		watch_event(kind, (int)index, generation);
-		break;
-	}
+	(void)generation;
+	if (read((int)signals, &info, sizeof(info)) > 0)
+		drain_begin();
 }
+
+static void (*const on_event[])(uint32_t index, uint32_t generation) = {
+	[EVENT_SIGNAL] = on_signal,	 [EVENT_CONTROL] = control_accept,
+	[EVENT_CLIENT] = control_event,	 [EVENT_PROCESS] = watch_on_process,
+	[EVENT_CHANNEL] = watch_on_channel,
+};
 
 /* What the cli made for us. Numbers that it left empty become /dev/null, and so nobody else's. */
 static void take_descriptors(void)
@@ -242,8 +203,8 @@ static void take_descriptors(void)
 
 	do
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (fd >= 0 && fd < FD_SUPERVISOR_INTAKE);
-	if (fd > FD_SUPERVISOR_INTAKE)
+	while (fd >= 0 && fd < FD_SUPERVISOR_BINARIES);
+	if (fd > FD_SUPERVISOR_BINARIES)
 		close(fd);
 	wiring_give(OBJECT_FILE, 0, SIDE_A, FD_SUPERVISOR_OUTPUT);
 	wiring_give(OBJECT_HTTP, 0, SIDE_A, FD_SUPERVISOR_HTTP);
@@ -272,19 +233,19 @@ int main(void)
 	log_init(ROLE_SUPERVISOR, LOG_INFO);
 	take_descriptors();
 	take_config();
-	raise_limits();
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	signals = open_signals();
 	watch_init(epoll, config, on_message);
-	watch_add(signals, EVENT_SIGNAL, 0, 0);
+	watch_add(signals, EVENT_SIGNAL, (uint32_t)signals, 0);
 	control_init(config);
 	start_all();
 	do {
 		int n = epoll_wait(epoll, events, EVENTS_MAX, next_ms);
 
 		for (int i = 0; i < n; i++)
-			on_event(&events[i], signals);
+			on_event[events[i].data.u64 >> 16 & 0xffff](
+				events[i].data.u64 & 0xffff, (uint32_t)(events[i].data.u64 >> 32));
 		next_ms = watch_tick();
 		check_loader();
 		if (drain_begun())

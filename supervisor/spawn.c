@@ -5,13 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,39 +22,11 @@
 	 SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |                                   \
 	 SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED)
 
-static int directory = -1;
-
 /* All that a role may ever hold; whoever is not listed holds nothing. */
 static const uint64_t capabilities[ROLE_COUNT] = {
 	[ROLE_LOADER] = CAP(BPF) | CAP(PERFMON),
 	[ROLE_BROKER] = CAP(SYS_PTRACE) | CAP(CHECKPOINT_RESTORE) | CAP(DAC_READ_SEARCH),
 };
-
-/* What a child may know of our environment. The first three are read by test builds only. */
-static const char *const environment[] = {
-	"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "TZ",
-	/* the rest for the exporter alone; curl takes small letters only for plain http */
-	"SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "https_proxy", "http_proxy", "NO_PROXY",
-	"no_proxy"};
-#define ENVIRONMENT_ALL 4
-#define ENVIRONMENT_EXPORTER (sizeof(environment) / sizeof(environment[0]))
-
-int spawn_init(const char *path)
-{
-	char self[PATH_MAX];
-
-	if (!path) {
-		ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-		if (n < 0)
-			return -errno;
-		self[n] = 0;
-		*strrchr(self, '/') = 0;
-		path = self;
-	}
-	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return directory < 0 ? -errno : 0;
-}
 
 static int spawn_capset(uint64_t effective, uint64_t inheritable)
 {
@@ -140,21 +109,6 @@ static void spawn_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void spawn_environment(enum role role, char **out)
-{
-	size_t known = role == ROLE_EXPORTER ? ENVIRONMENT_EXPORTER : ENVIRONMENT_ALL, n = 0;
-
-	out[n++] = (char *)"LANG=C.UTF-8";
-	for (size_t i = 0; i < known; i++) {
-		char *value = getenv(environment[i]);
-
-		/* getenv() points into "NAME=value" */
-		if (value)
-			out[n++] = value - strlen(environment[i]) - 1;
-	}
-	out[n] = NULL;
-}
-
 static noreturn void spawn_child(int slot, const struct config *config, const struct wire *wires,
 				 size_t wires_n, int binary, pid_t parent)
 {
@@ -162,7 +116,7 @@ static noreturn void spawn_child(int slot, const struct config *config, const st
 	uint64_t wanted = capabilities[role];
 	char name[32], number[12];
 	char *argv[] = {name, number, NULL};
-	char *env[ENVIRONMENT_EXPORTER + 2];
+	char *plain[] = {(char *)"LANG=C.UTF-8", NULL};
 
 	snprintf(name, sizeof(name), "sconce-%s", role_name(role));
 	snprintf(number, sizeof(number), "%d", slot);
@@ -178,8 +132,8 @@ static noreturn void spawn_child(int slot, const struct config *config, const st
 	/* The change of uid cleared it; and the parent may have ended before it was set. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != parent)
 		fatal("%s outlived its supervisor", name);
-	spawn_environment(role, env);
-	execveat(binary, "", argv, env, AT_EMPTY_PATH);
+	/* The cli has left in ours what the exporter needs; see session.c. */
+	execveat(binary, "", argv, role == ROLE_EXPORTER ? environ : plain, AT_EMPTY_PATH);
 	fatal("cannot execute %s as uid %u: %m", name, getuid());
 }
 
@@ -191,7 +145,7 @@ pid_t spawn_process(int slot, const struct config *config, const struct wire *wi
 	int binary, err;
 
 	snprintf(name, sizeof(name), "sconce-%s", role_name(slot_role(slot)));
-	binary = openat(directory, name, O_PATH | O_CLOEXEC);
+	binary = openat(FD_SUPERVISOR_BINARIES, name, O_PATH | O_CLOEXEC);
 	if (binary < 0)
 		return -errno;
 	pid = fork();

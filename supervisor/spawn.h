@@ -12,10 +12,8 @@
 
 #include "supervisor/wiring.h"
 
-/* Where the binaries are: NULL = beside the running one. 0 or -errno. */
-int spawn_init(const char *path);
-
-/* Start the process of a slot under its own uid on these descriptors. Its pid, or -errno. */
+/* Start the process of a slot, from FD_SUPERVISOR_BINARIES, under its own uid, on these descriptors.
+ * Its pid, or -errno. */
 pid_t spawn_process(int slot, const struct config *config, const struct wire *wires,
 		    size_t wires_n);
 

@@ -4,9 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -89,6 +87,13 @@ static void watch_map_progress(struct slot *s, int slot)
 	s->turns_ns = s->mark_ns = watch_now_ns();
 }
 
+static void watch_signal(struct slot *s)
+{
+	syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+	s->state = SLOT_KILLED;
+	s->killed_ns = watch_now_ns();
+}
+
 static void watch_retry(struct slot *s)
 {
 	s->state = SLOT_WAITING;
@@ -112,7 +117,7 @@ static void watch_spawn(int slot)
 	}
 	s->pid = pid;
 	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	s->generation++;
+	s->restarts = s->generation++;
 	s->state = SLOT_RUNNING;
 	s->started_ns = watch_now_ns();
 	s->drain_sent = s->drained = false;
@@ -129,22 +134,14 @@ void watch_start(int slot)
 	watch_spawn(slot);
 }
 
-void watch_kill(int slot, const char *why, ...)
+void watch_kill(int slot, const char *why)
 {
 	struct slot *s = &slots[slot];
-	char text[160];
-	va_list args;
 
 	if (s->state != SLOT_RUNNING)
 		return;
-	va_start(args, why);
-	vsnprintf(text, sizeof(text), why, args);
-	va_end(args);
-	log_warn("ending %s in slot %d, pid %d: %s", role_name(slot_role(slot)), slot, s->pid,
-		 text);
-	syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
-	s->state = SLOT_KILLED;
-	s->killed_ns = watch_now_ns();
+	log_warn("ending %s in slot %d, pid %d: %s", role_name(slot_role(slot)), slot, s->pid, why);
+	watch_signal(s);
 }
 
 static void watch_read(int slot)
@@ -172,7 +169,6 @@ static void watch_forget(struct slot *s)
 	s->pid = 0;
 	if (watch_now_ns() - s->started_ns > SETTLED_MS * NS_PER_MS)
 		s->backoff_ms = 0;
-	s->restarts++;
 	watch_retry(s);
 }
 
@@ -227,9 +223,9 @@ static void watch_progress(int slot)
 		s->mark_ns = now;
 	}
 	if (now - s->turns_ns > limit_ms * NS_PER_MS)
-		watch_kill(slot, "no sign of life for %d ms", (int)limit_ms);
+		watch_kill(slot, "no sign of life");
 	else if (now - s->mark_ns > limit_ms * NS_PER_MS)
-		watch_kill(slot, "no progress for %d ms", (int)limit_ms);
+		watch_kill(slot, "no progress");
 }
 
 static void watch_abandon(int slot)
@@ -264,14 +260,16 @@ static void watch_replace(void)
 	replacing = false;
 }
 
-void watch_event(enum event_kind kind, int slot, uint32_t generation)
+void watch_on_process(uint32_t slot, uint32_t generation)
 {
-	if (slots[slot].generation != generation || slots[slot].pid == 0)
-		return;
-	if (kind == EVENT_PROCESS)
-		watch_reap(slot);
-	else
-		watch_read(slot);
+	if (slots[slot].generation == generation && slots[slot].pid)
+		watch_reap((int)slot);
+}
+
+void watch_on_channel(uint32_t slot, uint32_t generation)
+{
+	if (slots[slot].generation == generation && slots[slot].pid)
+		watch_read((int)slot);
 }
 
 int watch_tick(void)
@@ -310,11 +308,8 @@ bool watch_stop(void)
 	for (int i = 0; i < SLOT_COUNT; i++) {
 		struct slot *s = &slots[i];
 
-		if (s->state == SLOT_RUNNING) {
-			syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
-			s->state = SLOT_KILLED;
-			s->killed_ns = watch_now_ns();
-		}
+		if (s->state == SLOT_RUNNING)
+			watch_signal(s);
 		if (s->state == SLOT_WAITING)
 			s->state = SLOT_OFF;
 		left |= s->state != SLOT_OFF;

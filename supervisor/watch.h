@@ -51,11 +51,12 @@ void watch_add(int fd, enum event_kind kind, uint32_t index, uint32_t generation
 
 /* From now on there is a process in this slot. */
 void watch_start(int slot);
-__attribute__((format(printf, 2, 3))) void watch_kill(int slot, const char *why, ...);
+void watch_kill(int slot, const char *why);
 struct slot *watch_slot(int slot);
 
-/* An event of EVENT_PROCESS or EVENT_CHANNEL. */
-void watch_event(enum event_kind kind, int slot, uint32_t generation);
+/* Events of EVENT_PROCESS and EVENT_CHANNEL. */
+void watch_on_process(uint32_t slot, uint32_t generation);
+void watch_on_channel(uint32_t slot, uint32_t generation);
 
 /* Whatever time brings. Milliseconds until the next call is due. */
 int watch_tick(void);

@@ -246,13 +246,3 @@ int wiring_replace(void)
 			err = wiring_replace_object(o, i);
 	return err;
 }
-
-uint64_t wiring_bytes(void)
-{
-	uint64_t sum = 0;
-
-	for (enum object o = 0; o < OBJECT_COUNT; o++)
-		for (uint32_t i = 0; i < wiring_count(o); i++)
-			sum += wiring_size(o, i);
-	return sum;
-}

@@ -81,7 +81,4 @@ int wiring_renew_control(int slot);
  */
 int wiring_replace(void);
 
-/* Bytes of all segments when they are full. */
-uint64_t wiring_bytes(void);
-
 #endif

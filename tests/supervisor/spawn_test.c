@@ -23,6 +23,15 @@
 static char directory[] = "/tmp/spawn-test-XXXXXX";
 static char report[16384];
 
+static int binaries_are_in(const char *path)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY), err = dup2(fd, FD_SUPERVISOR_BINARIES) < 0;
+
+	if (fd != FD_SUPERVISOR_BINARIES)
+		close(fd);
+	return err;
+}
+
 static int setup(void **state)
 {
 	char self[PATH_MAX], path[PATH_MAX + 16], name[PATH_MAX];
@@ -43,7 +52,7 @@ static int setup(void **state)
 		if (symlink(path, name))
 			return -1;
 	}
-	return spawn_init(directory);
+	return binaries_are_in(directory);
 }
 
 static int teardown(void **state)
@@ -160,18 +169,12 @@ static void the_loader_holds_two_or_three(void **state)
 static void environment_is_clean(void **state)
 {
 	(void)state;
-	setenv("SECRET", "x", 1);
-	setenv("TZ", "UTC", 1);
 	setenv("HTTPS_PROXY", "http://p", 1);
-	setenv("SSL_CERT_FILE", "/f", 1);
 	probe(ROLE_VIEWER, 2);
-	says("env TZ=UTC\n");
-	assert_int_equal(count("SECRET"), 0);
-	assert_int_equal(count("PROXY"), 0);
+	says("env LANG=C.UTF-8\n");
+	assert_int_equal(count("\nenv "), 1);
 	probe(ROLE_EXPORTER, 2);
 	says("env HTTPS_PROXY=http://p\n");
-	says("env SSL_CERT_FILE=/f\n");
-	assert_int_equal(count("SECRET"), 0);
 }
 
 static void signals_are_as_they_should(void **state)
@@ -193,9 +196,9 @@ static void a_missing_binary_is_an_error(void **state)
 	struct config config = {.uid_base = 61000};
 
 	(void)state;
-	assert_int_equal(spawn_init("/proc"), 0);
+	assert_int_equal(binaries_are_in("/proc"), 0);
 	assert_int_equal(spawn_process(ROLE_SAMPLER, &config, NULL, 0), -2);
-	assert_int_equal(spawn_init(directory), 0);
+	assert_int_equal(binaries_are_in(directory), 0);
 }
 
 int main(void)
