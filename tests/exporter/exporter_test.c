@@ -521,10 +521,12 @@ static void test_hostile_worker(void **state)
 				  .period_ns = 1};
 	uint32_t process = define_process(h, "/usr/bin/thing", "");
 	uint32_t stack = define_stack(h, "leaf");
-	struct symbol_stack bad = {.locations_n = 1u << 30};
+	_Alignas(8) char room[32] = {0};
+	struct symbol_stack *bad = define(h, SYMBOL_STACK, sizeof(room), room);
 	uint32_t bad_stack;
 
-	bad_stack = append(h, define(h, SYMBOL_STACK, sizeof(bad) + 4, &bad));
+	bad->locations_n = 1u << 30;
+	bad_stack = append(h, room);
 	server_start(&h->server, h->socket_path);
 	s.process = process;
 	s.stack = stack;

@@ -100,10 +100,11 @@ static void server_say(int fd, const char *status, const char *more, const void 
 static bool server_answer(struct server *server, int fd, const uint8_t *body, size_t len)
 {
 	uint8_t partial[64], *longer;
+	int mode = server->mode;
 	char byte;
 
 	atomic_fetch_add(&server->requests, 1);
-	switch (server->mode) {
+	switch (mode) {
 	case SERVER_BUSY:
 		server_say(fd, "503 Service Unavailable", "Retry-After: 1\r\n", "later", 5);
 		return true;
@@ -112,7 +113,7 @@ static bool server_answer(struct server *server, int fd, const uint8_t *body, si
 		return true;
 	}
 	server_take(server, body, len);
-	switch (server->mode) {
+	switch (mode) {
 	case SERVER_OK:
 		server_say(fd, "200 OK", "", "\x0a\x00", 2);
 		return true;
