@@ -103,7 +103,7 @@ headers:
 budget:
 	$(Q)tools/budget
 
-bench: all
+bench: all workloads
 	$(Q)bench/overhead
 
 format:
