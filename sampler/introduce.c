@@ -197,8 +197,12 @@ void introduce_file_again(struct introduce *in, uint32_t worker, uint32_t file_i
 void introduce_forgotten(struct introduce *in, uint32_t worker)
 {
 	for (uint32_t i = 0; i < FILES_MAX; i++) {
-		in->files->file[i].told &= ~(1u << worker);
-		in->files->file[i].asked &= ~(1u << worker);
+		struct file *file = &in->files->file[i];
+
+		if (!file->id) /* and do not touch its page */
+			continue;
+		file->told &= ~(1u << worker);
+		file->asked &= ~(1u << worker);
 	}
 	for (uint32_t i = 0; i < in->processes->used; i++) {
 		struct process *p = &in->processes->process[i];
