@@ -97,7 +97,7 @@ const char *facts_missing(const char *command)
 	static char text[256];
 
 	if (geteuid() != 0) {
-		snprintf(text, sizeof(text), "sconce needs root: sudo sconce %s ...", command);
+		snprintf(text, sizeof(text), "needs root: sudo sconce %s ...", command);
 		return text;
 	}
 	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0)
