@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 OR BSD-2-Clause */
+/*
+ * The unwind table of a file: how to get from a pc to the caller's registers without frame pointers.
+ *
+ * Who writes, who reads
+ *   A symbolizer compiles `.eh_frame` into such a table and hands it over as a sealed memfd. The
+ *   sampler checks its shape and copies the body, word by word as it is, into BPF's chunks. The BPF
+ *   program and the symbolizer's own walk read it (bpf/unwind.bpf.h).
+ *
+ * Layout of the memfd, in 4-byte words
+ *
+ *   struct table_header | pages: 2 words each | rows: 1 word each | rules: 4 words each
+ *
+ *   page i covers file offsets [(first_page + i) << 16, + 64 KiB) and names a run of rows
+ *   {first, count}; rows of a page are sorted by their low half, the offset within the page. A row
+ *   holds from its offset up to the next row. The first row of a page stands at offset 0, so that no
+ *   search leaves its page. High half of a row: index of its rule.
+ *
+ * Life of a table
+ *   compiled -> handed over -> checked and copied -> published in BPF's table of files -> evicted or
+ *   withdrawn -> its room is used again after TABLES_GRACE_NS.
+ *
+ * What each side may assume
+ *   The sampler: nothing. Sizes agree with the header, every run of rows lies inside, rows strictly
+ *   ascend, every rule index is in range. BPF: not even that; it clamps every index it reads.
+ */
+#ifndef SCONCE_SHM_TABLE_H
+#define SCONCE_SHM_TABLE_H
+
+#include <linux/types.h>
+
+#define TABLE_MAGIC 0x4c424154u /* "TABL" */
+#define TABLE_VERSION 1
+#define TABLE_PAGE_SHIFT 16
+#define TABLE_PAGES_MAX 16384u	/* 1 GiB of text */
+#define TABLE_ROWS_MAX 4194304u /* 16 MiB of rows; libLLVM has 0.5 million */
+#define TABLE_RULES_MAX 65536u
+
+struct table_page {
+	__u32 first, count; /* rows */
+};
+
+/* Where the caller's stack pointer (the CFA) comes from. */
+enum rule_cfa {
+	RULE_INVALID = 0, /* no code here, or code that cannot be described: never guess */
+	RULE_STOP,	  /* the first function of a thread: the stack is complete */
+	RULE_REGISTER,	  /* register + offset */
+	RULE_DEREF,	  /* *(register + offset) + add (functions that realign their stack) */
+	RULE_PLT,	  /* sp + 8 + (((pc & 15) >= add) ? 8 : 0) */
+	RULE_SIGNAL,	  /* all registers stand in a signal frame at sp + offset */
+};
+
+enum rule_register { RULE_SP, RULE_FP, RULE_RAX, RULE_RDI, RULE_R8, RULE_R9, RULE_R11, RULE_R13, RULE_R15, RULE_REGISTER_COUNT };
+
+/* The caller's frame pointer. */
+enum rule_fp {
+	RULE_FP_SAME = 0,  /* unchanged */
+	RULE_FP_CFA,	   /* at CFA + fp_offset */
+	RULE_FP_FP,	   /* at fp + fp_offset */
+	RULE_FP_UNDEFINED, /* lost; the caller's rows must not need it */
+};
+
+/* The return address. */
+enum rule_ra {
+	RULE_RA_CFA = 0,  /* at CFA + ra_offset (-8 but for hand-written code) */
+	RULE_RA_REGISTER, /* in ra_register, leaf only (vfork) */
+};
+
+struct table_rule {
+	__u8 cfa;	   /* enum rule_cfa */
+	__u8 cfa_register; /* enum rule_register; other than SP and FP only in the leaf */
+	__u8 fp;	   /* enum rule_fp */
+	__u8 ra;	   /* enum rule_ra */
+	__s32 cfa_offset;
+	__s16 fp_offset, ra_offset;
+	__u8 ra_register; /* enum rule_register */
+	__u8 add;	  /* RULE_DEREF: bytes; RULE_PLT: the limit, 10 or 11 */
+	__u16 unused;
+};
+
+struct table_header {
+	__u32 magic, version;
+	__u32 file_id;
+	__u32 first_page, pages, rows, rules;
+	__u32 unused;
+};
+
+#define TABLE_WORDS(pages, rows, rules) (2 * (__u64)(pages) + (rows) + 4 * (__u64)(rules))
+
+_Static_assert(sizeof(struct table_page) == 8, "page");
+_Static_assert(sizeof(struct table_rule) == 16, "rule");
+_Static_assert(sizeof(struct table_header) == 32, "header");
+
+#endif
