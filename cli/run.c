@@ -57,7 +57,7 @@ static int run_sockets(struct config *config, struct session_fds *fds)
 	return 0;
 }
 
-/* What was made for a supervisor that never came to own it. */
+/* What was made for a supervisor that is not there to remove it. */
 static void run_undo(const struct config *config, const struct session_fds *fds)
 {
 	const char *names[] = {RUN_CONTROL_SOCKET, RUN_VIEWER_SOCKET};
@@ -90,7 +90,8 @@ static void run_show(const struct session *session)
 		(unsigned long long)s->counter[C_processes], s->status.viewer_url);
 }
 
-static int run_loop(struct session *session, const struct config *config)
+static int run_loop(struct session *session, const struct config *config,
+		    const struct session_fds *fds)
 {
 	bool terminal = isatty(STDERR_FILENO);
 
@@ -113,6 +114,8 @@ static int run_loop(struct session *session, const struct config *config)
 	snapshot_free(&session->snapshot);
 	if (session->failed && session->signal == 0)
 		fprintf(stderr, "sconce: the supervisor ended unexpectedly\n");
+	if (session->failed)
+		run_undo(config, fds);
 	return session->failed ? 1 : 0;
 }
 
@@ -139,5 +142,5 @@ int run_main(struct options *options)
 		return 1;
 	}
 	run_close(&fds);
-	return run_loop(&session, config);
+	return run_loop(&session, config, &fds);
 }

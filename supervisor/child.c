@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -30,6 +31,15 @@ static void child_signals(void)
 	sigaction(SIGHUP, &act, NULL);
 }
 
+/* Executed by descriptor, a process is named after a number by kernels before 6.14. */
+static void child_name(enum role role)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "sconce-%s", role_name(role));
+	prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
 void child_start(struct child *child, enum role role, int argc, char **argv)
 {
 	int err;
@@ -37,6 +47,7 @@ void child_start(struct child *child, enum role role, int argc, char **argv)
 	memset(child, 0, sizeof(*child));
 	child->slot = argc > 1 ? atoi(argv[1]) : (int)role;
 	child->role = role;
+	child_name(role);
 	log_init((int)role, LOG_INFO);
 	if (child->slot < 0 || child->slot >= SLOT_COUNT || slot_role(child->slot) != role)
 		fatal("slot %d is not one of role %s", child->slot, role_name(role));

@@ -234,6 +234,7 @@ int main(void)
 	take_descriptors();
 	take_config();
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	prctl(PR_SET_NAME, "sconce-supervisor", 0, 0, 0);
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	signals = open_signals();
 	watch_init(epoll, config, on_message);

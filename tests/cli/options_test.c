@@ -275,6 +275,28 @@ static void every_option_has_a_variable_and_a_key(void **state)
 	assert_in_range(n, 30, 63);
 }
 
+/* What users read fits their terminal. */
+static void help_is_at_most_80_columns_wide(void **state)
+{
+	int out = dup(STDOUT_FILENO);
+	char line[256];
+	FILE *f;
+
+	(void)state;
+	assert_non_null(freopen(file, "w", stdout));
+	options_help(COMMAND_RUN);
+	options_help(COMMAND_RECORD);
+	options_help(COMMAND_STATUS);
+	fflush(stdout);
+	dup2(out, STDOUT_FILENO);
+	close(out);
+	f = fopen(file, "r");
+	while (fgets(line, sizeof(line), f))
+		if (strlen(line) > 81)
+			fail_msg("too wide: %s", line);
+	fclose(f);
+}
+
 static void units(void **state)
 {
 	uint64_t v;
@@ -334,6 +356,7 @@ int main(void)
 		cmocka_unit_test_setup(what_is_wrong_is_named, clean),
 		cmocka_unit_test_setup(text_that_is_too_long_is_refused, clean),
 		cmocka_unit_test_setup(every_option_has_a_variable_and_a_key, clean),
+		cmocka_unit_test_setup(help_is_at_most_80_columns_wide, clean),
 		cmocka_unit_test_setup(units, clean),
 	};
 
