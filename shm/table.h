@@ -21,13 +21,15 @@
  *   withdrawn -> its room is used again after TABLES_GRACE_NS.
  *
  * What each side may assume
- *   The sampler: nothing. Sizes agree with the header, every run of rows lies inside, rows strictly
- *   ascend, every rule index is in range. BPF: not even that; it clamps every index it reads.
+ *   The sampler: nothing, it runs table_check(). Sizes agree with the header, the runs of rows fill
+ *   all rows, rows strictly ascend, every rule is of a known kind and its index in range. BPF: not
+ *   even that; it clamps every index it reads. Rule 0 is RULE_INVALID.
  */
 #ifndef SCONCE_SHM_TABLE_H
 #define SCONCE_SHM_TABLE_H
 
 #include <linux/types.h>
+#include <stddef.h>
 
 #define TABLE_MAGIC 0x4c424154u /* "TABL" */
 #define TABLE_VERSION 1
@@ -37,7 +39,7 @@
 #define TABLE_RULES_MAX 65536u
 
 struct table_page {
-	__u32 first, count; /* rows */
+	__u32 first, count; /* rows; the runs of all pages follow one another without a gap */
 };
 
 /* Where the caller's stack pointer (the CFA) comes from. */
@@ -47,10 +49,34 @@ enum rule_cfa {
 	RULE_REGISTER,	  /* register + offset */
 	RULE_DEREF,	  /* *(register + offset) + add (functions that realign their stack) */
 	RULE_PLT,	  /* sp + 8 + (((pc & 15) >= add) ? 8 : 0) */
-	RULE_SIGNAL,	  /* all registers stand in a signal frame at sp + offset */
+	/*
+	 * All registers stand in a signal frame; fp and ra of the rule mean nothing. x86-64: r8 of
+	 * the kernel's struct sigcontext is at sp + offset, so rbp is at + 80, rsp at + 120, rip at
+	 * + 128. The pc found was interrupted; it does not stand behind a call.
+	 */
+	RULE_SIGNAL,
 };
 
-enum rule_register { RULE_SP, RULE_FP, RULE_RAX, RULE_RDI, RULE_R8, RULE_R9, RULE_R11, RULE_R13, RULE_R15, RULE_REGISTER_COUNT };
+/* All of them: besides the three of DRAP frames (r10, r13, rax), assembly uses every other one. */
+enum rule_register {
+	RULE_SP,
+	RULE_FP,
+	RULE_RAX,
+	RULE_RDX,
+	RULE_RCX,
+	RULE_RBX,
+	RULE_RSI,
+	RULE_RDI,
+	RULE_R8,
+	RULE_R9,
+	RULE_R10,
+	RULE_R11,
+	RULE_R12,
+	RULE_R13,
+	RULE_R14,
+	RULE_R15,
+	RULE_REGISTER_COUNT,
+};
 
 /* The caller's frame pointer. */
 enum rule_fp {
@@ -74,7 +100,7 @@ struct table_rule {
 	__s32 cfa_offset;
 	__s16 fp_offset, ra_offset;
 	__u8 ra_register; /* enum rule_register */
-	__u8 add;	  /* RULE_DEREF: bytes; RULE_PLT: the limit, 10 or 11 */
+	__u8 add;	  /* RULE_DEREF: bytes; RULE_PLT: the limit, at most 15 */
 	__u16 unused;
 };
 
@@ -82,7 +108,7 @@ struct table_header {
 	__u32 magic, version;
 	__u32 file_id;
 	__u32 first_page, pages, rows, rules;
-	__u32 unused;
+	__u32 unused; /* 0 */
 };
 
 #define TABLE_WORDS(pages, rows, rules) (2 * (__u64)(pages) + (rows) + 4 * (__u64)(rules))
@@ -90,5 +116,8 @@ struct table_header {
 _Static_assert(sizeof(struct table_page) == 8, "page");
 _Static_assert(sizeof(struct table_rule) == 16, "rule");
 _Static_assert(sizeof(struct table_header) == 32, "header");
+
+/* Whether what stands in these bytes is a table. 0 or -EINVAL. Time is linear in the bytes. */
+int table_check(const struct table_header *header, size_t bytes);
 
 #endif
