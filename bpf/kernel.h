@@ -33,7 +33,8 @@ struct task_struct {
 #ifdef __TARGET_ARCH_x86
 /* The kernel's names; <asm/ptrace.h> has the same struct under user space's. */
 struct pt_regs___kernel {
-	unsigned long r13, bp, r11, ax, di, orig_ax, ip, cs, sp;
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
+	unsigned long orig_ax, ip, cs, sp;
 } __attribute__((preserve_access_index));
 
 /* The upper bits of the cs slot are not cs where the CPU enters the kernel by FRED. */

@@ -5,6 +5,8 @@
 struct map_procs procs SEC(".maps");
 struct map_ranges ranges SEC(".maps");
 struct map_cpus cpus SEC(".maps");
+struct map_files files SEC(".maps");
+struct map_chunks chunks SEC(".maps");
 struct map_targets targets SEC(".maps");
 struct map_events events SEC(".maps");
 

@@ -34,6 +34,30 @@ struct map_cpus {
 	__type(value, struct bpf_cpu);
 };
 
+struct map_files {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, TABLES_FILES_MAX + 1);
+	__type(key, __u32);
+	__type(value, struct bpf_file);
+};
+
+/* Without BPF_F_INNER_MAP: then lookups in a chunk are a few instructions and no call. */
+struct map_chunk {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, TABLES_CHUNK_BYTES);
+};
+
+struct map_chunks {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct map_chunk);
+};
+
 struct map_targets {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -49,6 +73,8 @@ struct map_events {
 extern struct map_procs procs SEC(".maps");
 extern struct map_ranges ranges SEC(".maps");
 extern struct map_cpus cpus SEC(".maps");
+extern struct map_files files SEC(".maps");
+extern struct map_chunks chunks SEC(".maps");
 extern struct map_targets targets SEC(".maps");
 extern struct map_events events SEC(".maps");
 

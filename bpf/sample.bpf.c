@@ -47,10 +47,10 @@ struct slice {
 
 /* --- The seam of bpf/unwind.bpf.h; struct unwind is the first member of struct scratch. --- */
 
-UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 words[2])
+UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 *words, __u64 n)
 {
 	(void)w;
-	return bpf_probe_read_user(words, 16, (const void *)from) ? STOP_READ_FAULT : UNWIND_GO;
+	return bpf_probe_read_user(words, 8 * n, (const void *)from) ? STOP_READ_FAULT : UNWIND_GO;
 }
 
 UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __u64 index)
@@ -70,6 +70,46 @@ UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot)
 	if (slot >= FRAMES_MAX)
 		return NULL;
 	return &s->sample.frames[slot];
+}
+
+/* The sampler may give the entry to another file meanwhile, so whose it is is asked twice. */
+UNWIND_INLINE void unwind_file(struct unwind *w, __u32 file_id)
+{
+	__u32 key = file_id % TABLES_FILES_MAX, other = TABLES_FILES_MAX;
+	volatile struct bpf_file *file = bpf_map_lookup_elem(&files, &key);
+	__u64 now_ns = ((struct scratch *)w)->sample.time_ns;
+
+	w->file.file_id = file_id;
+	if (file && file->file_id == file_id) {
+		w->file.flags = file->flags;
+		w->file.first = file->first;
+		w->file.first_page = file->first_page;
+		w->file.pages = file->pages;
+		w->file.rows = file->rows;
+		w->file.rules = file->rules;
+		if (file->file_id == file_id) {
+			if (now_ns - file->used_ns > TABLES_USED_NS)
+				file->used_ns = now_ns;
+			return;
+		}
+	}
+	file = bpf_map_lookup_elem(&files, &other);
+	w->file.flags = file ? file->flags & BPF_FILE_DEFER : 0;
+}
+
+UNWIND_INLINE const __u32 *unwind_chunk(const struct unwind *w, __u64 index)
+{
+	__u32 key = index / TABLES_CHUNK_WORDS, zero = 0;
+	void *map = bpf_map_lookup_elem(&chunks, &key);
+
+	(void)w;
+	return map ? bpf_map_lookup_elem(map, &zero) : NULL;
+}
+
+UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chunk, __u64 index)
+{
+	(void)w;
+	return &chunk[index % TABLES_CHUNK_WORDS];
 }
 
 /* --- What goes into a record. --- */
@@ -129,10 +169,20 @@ static __attribute__((noinline)) int sample_user_regs(struct record_regs *to,
 	to->sp = from->rsp;
 	to->fp = from->rbp;
 	to->flags = 0;
-	to->extra[0] = from->rax;
-	to->extra[1] = from->rdi;
-	to->extra[2] = from->r11;
-	to->extra[3] = from->r13;
+	to->extra[RULE_RAX - RULE_RAX] = from->rax;
+	to->extra[RULE_RDX - RULE_RAX] = from->rdx;
+	to->extra[RULE_RCX - RULE_RAX] = from->rcx;
+	to->extra[RULE_RBX - RULE_RAX] = from->rbx;
+	to->extra[RULE_RSI - RULE_RAX] = from->rsi;
+	to->extra[RULE_RDI - RULE_RAX] = from->rdi;
+	to->extra[RULE_R8 - RULE_RAX] = from->r8;
+	to->extra[RULE_R9 - RULE_RAX] = from->r9;
+	to->extra[RULE_R10 - RULE_RAX] = from->r10;
+	to->extra[RULE_R11 - RULE_RAX] = from->r11;
+	to->extra[RULE_R12 - RULE_RAX] = from->r12;
+	to->extra[RULE_R13 - RULE_RAX] = from->r13;
+	to->extra[RULE_R14 - RULE_RAX] = from->r14;
+	to->extra[RULE_R15 - RULE_RAX] = from->r15;
 	return from->cs & CS_MASK;
 }
 
@@ -147,10 +197,20 @@ static __attribute__((noinline)) int sample_saved_regs(struct record_regs *to,
 	to->fp = from->bp;
 	/* A number there is a syscall; interrupts and faults leave -1. */
 	to->flags = from->orig_ax != -1ul ? RECORD_REGS_SYSCALL : 0;
-	to->extra[0] = from->ax;
-	to->extra[1] = from->di;
-	to->extra[2] = from->r11;
-	to->extra[3] = from->r13;
+	to->extra[RULE_RAX - RULE_RAX] = from->ax;
+	to->extra[RULE_RDX - RULE_RAX] = from->dx;
+	to->extra[RULE_RCX - RULE_RAX] = from->cx;
+	to->extra[RULE_RBX - RULE_RAX] = from->bx;
+	to->extra[RULE_RSI - RULE_RAX] = from->si;
+	to->extra[RULE_RDI - RULE_RAX] = from->di;
+	to->extra[RULE_R8 - RULE_RAX] = from->r8;
+	to->extra[RULE_R9 - RULE_RAX] = from->r9;
+	to->extra[RULE_R10 - RULE_RAX] = from->r10;
+	to->extra[RULE_R11 - RULE_RAX] = from->r11;
+	to->extra[RULE_R12 - RULE_RAX] = from->r12;
+	to->extra[RULE_R13 - RULE_RAX] = from->r13;
+	to->extra[RULE_R14 - RULE_RAX] = from->r14;
+	to->extra[RULE_R15 - RULE_RAX] = from->r15;
 	return from->cs & CS_MASK;
 }
 
@@ -226,14 +286,16 @@ UNWIND_INLINE __u64 sample_user_stack(struct scratch *s, struct task_struct *tas
 	/* Workers of io_uring and vhost look like threads but never were in user space. */
 	if (s->regs.sp == 0)
 		return 0;
-	if (!sample_known(&s->sample, &slice)) {
-		s->sample.stop = STOP_DEFERRED;
-		return sample_copy_stack(s, !(slice.flags & BPF_PROCESS_NO_STACK));
+	s->sample.stop = STOP_DEFERRED;
+	if (sample_known(&s->sample, &slice)) {
+		unwind_start(&s->walk, &s->regs, slice.first, slice.count);
+		unwind_walk(&s->walk);
+		s->sample.stop = s->walk.stop;
 	}
-	unwind_start(&s->walk, &s->regs, slice.first, slice.count);
-	unwind_walk(&s->walk);
+	/* The worker walks all of a stack; what was found of it here is not needed. */
+	if (s->sample.stop == STOP_DEFERRED)
+		return sample_copy_stack(s, !(slice.flags & BPF_PROCESS_NO_STACK));
 	s->sample.user_slots = s->walk.slots;
-	s->sample.stop = s->walk.stop;
 	return 0;
 }
 

@@ -9,6 +9,13 @@
  *           cpu may still be looking at it.
  *   cpus    mmapable array of struct bpf_cpu, by cpu number. BPF writes.
  *   targets hash, pid -> u32 1: the processes to sample when settings.all is 0. BPF adds children.
+ *   chunks  array of maps; each is one chunk of unwind table memory, an mmapable array of one value
+ *           of TABLES_CHUNK_BYTES. All chunks together are numbered as one array of words. The
+ *           loader makes a chunk, the sampler writes tables into it (shm/table.h, without header).
+ *   files   mmapable array of struct bpf_file: the table of file id f is at index f % TABLES_FILES_MAX,
+ *           if the file_id there says so. The sampler writes it, but for used_ns. Room that an entry
+ *           named is not written again for TABLES_GRACE_NS after the entry has gone. The entry
+ *           behind the last one stands for all files that have none.
  */
 #ifndef SCONCE_BPF_TABLES_H
 #define SCONCE_BPF_TABLES_H
@@ -19,6 +26,11 @@
 
 #define TABLES_GRACE_NS 2000000000ull
 #define TABLES_TARGETS_MAX 16384
+#define TABLES_FILES_MAX   16384u
+#define TABLES_CHUNK_BYTES 4194304u /* the largest value that kernels before 6.11 allow */
+#define TABLES_CHUNK_WORDS (TABLES_CHUNK_BYTES / 4)
+#define TABLES_CHUNKS_MAX  64u
+#define TABLES_USED_NS	   100000000ull /* used_ns is renewed no more often */
 
 /*
  * What ends every record of a side-band ring: sample_id_all with
@@ -47,6 +59,21 @@ struct bpf_process {
 	__u32 unused;
 };
 
+/* How to walk out of a file. With none of these flags: by frame pointers. */
+enum bpf_file_flag {
+	BPF_FILE_TABLE = 1, /* by its table */
+	BPF_FILE_DEFER = 2, /* not here: its table is being made */
+};
+
+struct bpf_file {
+	__u64 used_ns; /* the time of a sample that needed it; BPF writes */
+	__u32 file_id; /* 0 = none; written last, cleared first */
+	__u32 flags;
+	__u32 first;			       /* word of its first page entry */
+	__u32 first_page, pages, rows, rules; /* as in the header of the table */
+	__u32 worker;			       /* whose work it is */
+};
+
 struct bpf_cpu {
 	__u64 taken;	 /* the seq of the newest sample */
 	__u64 ring_full; /* samples that found no room */
@@ -56,6 +83,7 @@ struct bpf_cpu {
 
 _Static_assert(sizeof(struct sideband_trailer) == 16, "trailer");
 _Static_assert(sizeof(struct bpf_process) == 40, "process");
+_Static_assert(sizeof(struct bpf_file) == 40, "file");
 _Static_assert(sizeof(struct bpf_cpu) == 64, "one cache line");
 
 #endif

@@ -5,11 +5,11 @@
  * outside.
  *
  * The includer embeds struct unwind in a struct of its own, sets it up with unwind_start(), and
- * defines, after the #include, the three functions of the seam below. It then calls unwind_walk().
+ * defines, after the #include, the functions of the seam below. It then calls unwind_walk().
  *
  * One step pushes the frame that the walk stands on and moves to its caller. `unwinder` says which
- * unwinder takes the step; each leaves it set to the one that goes on. A new unwinder (rows of a
- * native file, a language runtime) is one number, one function and one case in unwind_step().
+ * unwinder takes the step; each leaves it set to the one that goes on. A new unwinder (a language
+ * runtime) is one number, one function and one case in unwind_step().
  *
  * The surprise: the state is kept in memory that the verifier knows nothing of (a map value, not
  * the BPF stack). If it could follow `slots` from step to step it would, up to the last of 1,024.
@@ -19,7 +19,9 @@
 
 #include <linux/types.h>
 
+#include "bpf/tables.h"
 #include "shm/record.h"
+#include "shm/table.h"
 
 #define UNWIND_INLINE static inline __attribute__((always_inline))
 
@@ -30,27 +32,42 @@
 #define UNWIND_SEARCH_STEPS 20
 
 enum unwinder {
-	UNWIND_FRAME_POINTER,
+	UNWIND_NATIVE, /* by rows where the file has a table, else by frame pointers */
 };
+
+#define UNWIND_KNOWS_FP 1  /* fp is the one of this frame */
+#define UNWIND_KNOWS_ALL 2 /* extra too: in a leaf, and in what a signal interrupted */
 
 struct unwind {
 	__u64 pc, sp, fp;
+	__u64 extra[16]; /* by enum rule_register; those of sp and fp are not used */
+	__u32 known;	 /* UNWIND_KNOWS_* */
 	__u32 first, count; /* the process's slice of ranges; hostile */
 	__u32 slots;	    /* frames pushed */
 	__s32 stop;	    /* UNWIND_GO until the walk has ended, then enum record_stop */
 	__u32 unwinder;	    /* enum unwinder */
 	__u32 returns;	    /* pc stands behind a call, or behind the syscall of the leaf */
 	struct record_range last; /* found last: callers mostly lie in the same file */
+	struct bpf_file file;	  /* asked for last, likewise */
+	struct table_rule rule;	  /* of this step */
 };
 
-/* --- The seam: three functions, defined by whoever includes this. --- */
+/* --- The seam: functions that are defined by whoever includes this. --- */
 
-/* Read two words of user memory. UNWIND_GO, or STOP_READ_FAULT, or STOP_STACK_END. */
-UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 words[2]);
+/* Read n words of user memory. UNWIND_GO, or STOP_READ_FAULT, or STOP_STACK_END. */
+UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 *words, __u64 n);
 /* The range at an index (of the whole array, not of the slice); NULL when there is none such. */
 UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __u64 index);
 /* Where the frame of this slot goes; NULL when there is no room. */
 UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot);
+/* Set w->file: how to walk out of this file. 0 in its flags: by frame pointers. */
+UNWIND_INLINE void unwind_file(struct unwind *w, __u32 file_id);
+/*
+ * Words of table memory, first the chunk that holds word `index` (of the array that w->file.first is
+ * an index of), then the word. NULL when there is none.
+ */
+UNWIND_INLINE const __u32 *unwind_chunk(const struct unwind *w, __u64 index);
+UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chunk, __u64 index);
 
 /* --- The walk. --- */
 
@@ -60,13 +77,22 @@ UNWIND_INLINE void unwind_start(struct unwind *w, const struct record_regs *regs
 	w->pc = regs->pc;
 	w->sp = regs->sp;
 	w->fp = regs->fp;
+	__builtin_memcpy(w->extra + RULE_RAX, regs->extra, sizeof(regs->extra));
+	w->known = UNWIND_KNOWS_FP | UNWIND_KNOWS_ALL;
 	w->first = first;
 	w->count = count;
 	w->slots = 0;
 	w->stop = UNWIND_GO;
-	w->unwinder = UNWIND_FRAME_POINTER;
+	w->unwinder = UNWIND_NATIVE;
 	w->returns = !!(regs->flags & RECORD_REGS_SYSCALL);
 	w->last.start = w->last.end = 0;
+	w->file.file_id = 0;
+}
+
+/* Where the walk looks things up: a call may be the last instruction of its function. */
+UNWIND_INLINE __u64 unwind_inside(const struct unwind *w)
+{
+	return w->pc - (w->returns ? 1 : 0);
 }
 
 /*
@@ -125,10 +151,8 @@ UNWIND_INLINE int unwind_push(struct unwind *w, __u32 kind, __u32 flags, __u32 f
 UNWIND_INLINE int unwind_push_pc(struct unwind *w)
 {
 	__u32 flags = w->returns ? FRAME_RETURN : 0;
-	/* A return address may be the first byte behind its range: a call that never returns. */
-	__u64 inside = w->pc - (w->returns ? 1 : 0);
 
-	if (!unwind_find_range(w, inside))
+	if (!unwind_find_range(w, unwind_inside(w)))
 		return w->slots ? STOP_NO_MAPPING : unwind_push(w, FRAME_PC, flags, 0, w->pc);
 	if (w->last.file_id)
 		return unwind_push(w, FRAME_NATIVE, flags, w->last.file_id,
@@ -138,6 +162,8 @@ UNWIND_INLINE int unwind_push_pc(struct unwind *w)
 	return unwind_push(w, FRAME_PC, flags, 0, w->pc);
 }
 
+#include "bpf/rows.bpf.h"
+
 /*
  * Frame pointers: [fp] = the caller's fp, [fp + 8] = the return address. A leaf that was
  * interrupted before its prologue set fp, and one that sets none, loses its caller this way: fp is
@@ -146,17 +172,17 @@ UNWIND_INLINE int unwind_push_pc(struct unwind *w)
 UNWIND_INLINE int unwind_frame_pointer(struct unwind *w)
 {
 	__u64 words[2];
-	int stop = unwind_push_pc(w);
+	int stop;
 
-	if (stop != UNWIND_GO)
-		return stop;
+	if (!(w->known & UNWIND_KNOWS_FP))
+		return STOP_FRAME_POINTER;
 	/* The first function of a thread is started with fp 0. */
 	if (w->fp == 0)
 		return STOP_COMPLETE;
 	/* fp equals sp in a leaf that keeps its variables in the red zone. */
 	if (w->fp < w->sp || (w->fp & 7))
 		return STOP_FRAME_POINTER;
-	stop = unwind_read_user(w, w->fp, words);
+	stop = unwind_read_user(w, w->fp, words, 2);
 	if (stop != UNWIND_GO)
 		return stop;
 	if (words[1] == 0)
@@ -166,7 +192,28 @@ UNWIND_INLINE int unwind_frame_pointer(struct unwind *w)
 	w->fp = words[0];
 	w->pc = words[1];
 	w->returns = 1;
+	w->known = UNWIND_KNOWS_FP;
 	return UNWIND_GO;
+}
+
+/*
+ * By frame pointers goes what nobody has a table for: code made at run time, the vdso (which the
+ * kernel builds with frame pointers), files that say nothing of unwinding.
+ */
+UNWIND_INLINE int unwind_native(struct unwind *w)
+{
+	__u64 inside = unwind_inside(w);
+	int stop = unwind_push_pc(w);
+
+	if (stop != UNWIND_GO)
+		return stop;
+	if (inside < w->last.start || inside >= w->last.end || !w->last.file_id)
+		return unwind_frame_pointer(w);
+	if (w->file.file_id != w->last.file_id)
+		unwind_file(w, w->last.file_id);
+	if (w->file.flags & BPF_FILE_TABLE)
+		return rows_step(w, inside - w->last.start + w->last.offset);
+	return w->file.flags & BPF_FILE_DEFER ? STOP_DEFERRED : unwind_frame_pointer(w);
 }
 
 /* The callback of bpf_loop; 1 ends the loop. context points to a struct unwind *. */
@@ -177,8 +224,8 @@ static long unwind_step(__u64 index, void *context)
 
 	(void)index;
 	switch (w->unwinder) {
-	case UNWIND_FRAME_POINTER:
-		stop = unwind_frame_pointer(w);
+	case UNWIND_NATIVE:
+		stop = unwind_native(w);
 		break;
 	default:
 		stop = STOP_BAD_ROW;

@@ -36,6 +36,7 @@ void config_defaults(struct config *config, enum config_mode mode)
 	config->output_queue_bytes = 4 * MIB;
 	config->log_bytes = 8 * MIB;
 	config->symbol_bytes = 64 * MIB;
+	config->unwind_bytes = 64 * MIB;
 	config->spool_bytes = mode == MODE_RUN ? 32 * MIB : 256 * MIB;
 	config->processes_max = 16384;
 	config->ranges_max = 131072;

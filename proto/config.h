@@ -55,6 +55,7 @@ struct config_viewer {
 struct config_runtime { /* facts about the machine */
 	uint32_t cpus;	  /* possible cpus, as BPF numbers them */
 	uint32_t sideband; /* perf side-band rings: FD_SIDEBAND + 0 .. sideband - 1; from the loader */
+	uint32_t chunks;   /* of unwind table memory that exist; grows at run time */
 	int32_t perf_event_paranoid;
 	uint64_t memory_limit_bytes; /* what all memory together can come to with this configuration */
 	uint64_t start_ns; /* CLOCK_BOOTTIME at which the supervisor was started */
@@ -90,6 +91,7 @@ struct config {
 	uint64_t output_queue_bytes;  /* worker -> exporter, each */
 	uint64_t log_bytes;	      /* definition log, two per worker */
 	uint64_t symbol_bytes;	      /* --symbol-memory, per worker */
+	uint64_t unwind_bytes;	      /* --unwind-memory: tables in BPF, in chunks of 4 MiB */
 	uint64_t spool_bytes;	      /* per destination */
 	uint32_t processes_max;	      /* entries of BPF's process map */
 	uint32_t ranges_max;	      /* entries of BPF's range array */

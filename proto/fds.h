@@ -27,13 +27,20 @@ enum fd_supervisor {
 	FD_SUPERVISOR_BINARIES = 9, /* the directory with the binaries of the roles; always there */
 };
 
+/* When it is to make a chunk of table memory; /dev/null when it is to load. */
+enum fd_loader {
+	FD_LOADER_CHUNKS = 6, /* BPF map: array of chunks */
+};
+
 enum fd_sampler {
 	FD_SAMPLER_BROKER = 6,	/* channel */
 	FD_SAMPLER_EVENTS = 7,	/* BPF map: ring buffer */
 	FD_SAMPLER_PROCS = 8,	/* BPF map: hash pid -> struct bpf_process */
 	FD_SAMPLER_RANGES = 9,	/* BPF map: mmapable array of struct record_range */
 	FD_SAMPLER_CPUS = 10,	/* BPF map: mmapable array of struct bpf_cpu */
+	FD_SAMPLER_FILES = 11,	/* BPF map: mmapable array of struct bpf_file */
 	FD_SAMPLER_WORKERS = 16, /* + k * FD_SAMPLER_PER_WORKER + enum fd_sampler_worker */
+	FD_SAMPLER_CHUNKS = 64,	/* + i: BPF map: chunk of table memory; up to TABLES_CHUNKS_MAX */
 	FD_SIDEBAND = 128,	/* + i: perf side-band ring */
 };
 

@@ -58,8 +58,14 @@
 	/* broker to worker */ \
 	MESSAGE(PROCESS_INFO, BROKER,     SYMBOLIZER, process_info, 0, RUN,   0) \
 	MESSAGE(FILE,         BROKER,     SYMBOLIZER, file,        -1, RUN,   0) \
-	/* worker to sampler: the only thing that a worker can ask for */ \
-	MESSAGE(NEED_FILE,    SYMBOLIZER, SAMPLER,    need_file,    0, RUN,   200)
+	/* worker to sampler; a file is all that a worker can ask for */ \
+	MESSAGE(NEED_FILE,    SYMBOLIZER, SAMPLER,    need_file,    0, RUN,   200) \
+	/* how to walk out of a file, once for each file; what does not fit is dropped in silence */ \
+	MESSAGE(TABLE,        SYMBOLIZER, SAMPLER,    table,        1, RUN,   200) \
+	MESSAGE(NO_TABLE,     SYMBOLIZER, SAMPLER,    table,        0, RUN,   1000) \
+	/* table memory grows; when it is full, the supervisor does not answer */ \
+	MESSAGE(WANT_CHUNK,   SAMPLER,    SUPERVISOR, empty,        0, RUN,   4) \
+	MESSAGE(CHUNK,        SUPERVISOR, SAMPLER,    empty,        1, ANY,   0)
 /* clang-format on */
 
 enum message_type {
@@ -89,6 +95,9 @@ enum bpf_object {
 	BPF_SAMPLING, /* perf event with the program attached, one per cpu */
 	BPF_SIDEBAND, /* perf event with a ring, one per cpu */
 	BPF_LINK,     /* raw tracepoint link: held, never used */
+	BPF_FILES,    /* mmapable array */
+	BPF_CHUNKS,   /* array of maps */
+	BPF_CHUNK,    /* mmapable array, one per chunk, in the order of their numbers */
 	BPF_OBJECT_COUNT
 };
 
@@ -205,6 +214,17 @@ struct message_need_file {
 	uint32_t unused;
 };
 
+/*
+ * TABLE: with a memfd, sealed against shrinking, that holds a table (shm/table.h) from its beginning
+ * and nothing else. NO_TABLE: this file is walked by frame pointers.
+ * Ids are never given twice. When the sampler was restarted every file has a new one and is handed
+ * over again under that, so tables are sent again because the files come again.
+ */
+struct message_table {
+	uint32_t file_id;
+	uint32_t bytes; /* of the table, header included */
+};
+
 struct message {
 	uint32_t type, len_bytes;
 	union {
@@ -222,6 +242,7 @@ struct message {
 		MESSAGE_PAYLOAD(process_info)
 		MESSAGE_PAYLOAD(file)
 		MESSAGE_PAYLOAD(need_file)
+		MESSAGE_PAYLOAD(table)
 #undef MESSAGE_PAYLOAD
 	};
 };

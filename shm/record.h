@@ -38,7 +38,7 @@
 
 #include <linux/types.h>
 
-#define RECORD_VERSION 1
+#define RECORD_VERSION 2
 
 /* Deepest stacks kept. 127 is the kernel's own default limit (kernel.perf_event_max_stack). */
 #define RECORD_KERNEL_FRAMES_MAX 127
@@ -138,7 +138,7 @@ struct record_sample {
 struct record_regs {
 	__u64 pc, sp, fp; /* rip, rsp, rbp; pc, sp, x29 */
 	__u64 flags;	  /* RECORD_REGS_* */
-	__u64 extra[4];	  /* rax, rdi, r11, r13 on x86-64: CFA bases of hand-written leaf code */
+	__u64 extra[14];  /* the others, in the order of enum rule_register (shm/table.h) from rax on */
 };
 #define RECORD_REGS_SYSCALL 1 /* pc is behind a syscall instruction: look up pc - 1 */
 
@@ -198,7 +198,7 @@ struct record_file {
 _Static_assert(sizeof(struct frame) == 16, "a frame is 16 bytes");
 _Static_assert(sizeof(struct record_header) == 8, "header");
 _Static_assert(sizeof(struct record_sample) == 96, "sample header");
-_Static_assert(sizeof(struct record_regs) == 64, "registers");
+_Static_assert(sizeof(struct record_regs) == 144, "registers");
 _Static_assert(sizeof(struct record_range) == 32, "range");
 _Static_assert(sizeof(struct record_process) == 48, "process");
 _Static_assert(sizeof(struct record_mapping) == 48, "mapping");

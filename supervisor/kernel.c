@@ -5,6 +5,7 @@
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 
+#include "bpf/tables.h"
 #include "shm/segment.h"
 #include "supervisor/wiring.h"
 
@@ -18,6 +19,8 @@ static const enum object wired[BPF_OBJECT_COUNT] = {
 	[BPF_PROCS] = OBJECT_PROCS,
 	[BPF_RANGES] = OBJECT_RANGES,
 	[BPF_CPUS] = OBJECT_CPUS,
+	[BPF_FILES] = OBJECT_FILES,
+	[BPF_CHUNKS] = OBJECT_CHUNKS,
 };
 
 int kernel_take(const struct message_bpf_fd *what, int fd, struct config_runtime *runtime)
@@ -26,6 +29,8 @@ int kernel_take(const struct message_bpf_fd *what, int fd, struct config_runtime
 		return -EPROTO;
 	if (what->object == BPF_SIDEBAND && runtime->sideband < CONFIG_CPUS_MAX)
 		wiring_give(OBJECT_SIDEBAND, runtime->sideband++, SIDE_A, fd);
+	else if (what->object == BPF_CHUNK && runtime->chunks < TABLES_CHUNKS_MAX)
+		wiring_give(OBJECT_CHUNK, runtime->chunks++, SIDE_A, fd);
 	else if (what->object == BPF_SAMPLING && sampling_n < CONFIG_CPUS_MAX)
 		sampling[sampling_n++] = fd;
 	else if (held_n < HELD_MAX)

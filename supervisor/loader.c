@@ -2,7 +2,7 @@
 /*
  * sconce-loader: loads BPF, opens the perf events, hands every fd to the supervisor and exits. It
  * is the only process with CAP_BPF and CAP_PERFMON, for a moment; it has no ledger, because it has
- * no samples. What it could not do it says in LOADED, and it exits 0 whenever that could be said.
+ * no samples. It is run again for each further chunk of table memory. What it could not do it says in LOADED, and it exits 0 whenever that could be said.
  */
 #include <errno.h>
 #include <poll.h>
@@ -67,6 +67,9 @@ static void loader_send_bpf(struct channel *channel, const struct loader_bpf *bp
 	loader_send_fd(channel, BPF_RANGES, 0, bpf->fd.ranges);
 	loader_send_fd(channel, BPF_CPUS, 0, bpf->fd.cpus);
 	loader_send_fd(channel, BPF_TARGETS, 0, bpf->fd.targets);
+	loader_send_fd(channel, BPF_FILES, 0, bpf->fd.files);
+	loader_send_fd(channel, BPF_CHUNKS, 0, bpf->fd.chunks);
+	loader_send_fd(channel, BPF_CHUNK, 0, bpf->fd.chunk);
 	for (size_t i = 0; i < bpf->links_n; i++)
 		loader_send_fd(channel, BPF_LINK, 0, bpf->fd.links[i]);
 }
@@ -136,6 +139,20 @@ static int loader_work(struct channel *channel, const struct config *config,
 	return err;
 }
 
+/* Started again, by a supervisor that has chunks of table memory and wants one more. */
+static int loader_add_chunk(struct channel *channel, const struct config *config,
+			    struct message_loaded *loaded)
+{
+	int fd = loader_bpf_chunk(FD_LOADER_CHUNKS, config->runtime.chunks);
+
+	if (fd < 0)
+		snprintf(loaded->text, sizeof(loaded->text), "no more memory for unwind tables: %s",
+			 strerror(-fd));
+	else
+		loader_send_fd(channel, BPF_CHUNK, 0, fd);
+	return fd < 0 ? fd : 0;
+}
+
 int main(void)
 {
 	struct message_loaded loaded = {0};
@@ -148,7 +165,8 @@ int main(void)
 	channel_init(&supervisor, FD_SUPERVISOR, ROLE_LOADER, ROLE_SUPERVISOR, true);
 	/* This takes no right away that loading needs. */
 	sandbox_enter(ROLE_LOADER);
-	loaded.error = -loader_work(&supervisor, config, &loaded);
+	loaded.error = -(config->runtime.chunks ? loader_add_chunk : loader_work)(&supervisor, config,
+										&loaded);
 	loader_send(&supervisor, MESSAGE_LOADED, &loaded, NULL);
 	return 0;
 }

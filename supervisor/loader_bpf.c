@@ -97,6 +97,11 @@ static int loader_explain(struct loader_bpf *bpf, int err)
 			   last_warning);
 }
 
+static uint32_t loader_chunks(const struct config *config)
+{
+	return (uint32_t)(config->unwind_bytes / TABLES_CHUNK_BYTES);
+}
+
 static int loader_check(struct loader_bpf *bpf, const struct config *config)
 {
 	uint64_t ring = config->ring_bytes;
@@ -111,6 +116,9 @@ static int loader_check(struct loader_bpf *bpf, const struct config *config)
 	if (config->runtime.cpus == 0 || config->runtime.cpus > CONFIG_CPUS_MAX)
 		return loader_fail(bpf, -EINVAL, "%u cpus: 1 to %u are supported",
 				   config->runtime.cpus, CONFIG_CPUS_MAX);
+	if (loader_chunks(config) == 0 || loader_chunks(config) > TABLES_CHUNKS_MAX)
+		return loader_fail(bpf, -EINVAL, "unwind memory: 4 MiB to %u MiB",
+				   TABLES_CHUNKS_MAX * (TABLES_CHUNK_BYTES >> 20));
 	if (config->targets_n > CONFIG_TARGETS_MAX || !config->rate_hz || !config->ranges_max ||
 	    !config->processes_max)
 		return loader_fail(bpf, -EINVAL, "impossible configuration");
@@ -126,6 +134,7 @@ static int loader_set_sizes(struct sconce_bpf *object, const struct config *conf
 		{object->maps.procs, config->processes_max},
 		{object->maps.ranges, config->ranges_max},
 		{object->maps.cpus, config->runtime.cpus},
+		{object->maps.chunks, loader_chunks(config)},
 		{object->maps.targets, config->all ? 1 : TABLES_TARGETS_MAX},
 		{object->maps.events, (uint32_t)config->ring_bytes},
 	};
@@ -191,6 +200,8 @@ static void loader_take_fds(struct loader_bpf *bpf)
 	bpf->fd.ranges = bpf_map__fd(bpf->object->maps.ranges);
 	bpf->fd.cpus = bpf_map__fd(bpf->object->maps.cpus);
 	bpf->fd.targets = bpf_map__fd(bpf->object->maps.targets);
+	bpf->fd.files = bpf_map__fd(bpf->object->maps.files);
+	bpf->fd.chunks = bpf_map__fd(bpf->object->maps.chunks);
 	bpf->fd.program = bpf_program__fd(bpf->object->progs.sconce_sample);
 	if (bpf_obj_get_info_by_fd(bpf->fd.program, &info, &size) == 0)
 		bpf->program_insns = info.verified_insns;
@@ -215,13 +226,36 @@ int loader_bpf_open(struct loader_bpf *bpf, const struct config *config)
 	if (err)
 		return loader_explain(bpf, err);
 	loader_take_fds(bpf);
+	bpf->fd.chunk = loader_bpf_chunk(bpf->fd.chunks, 0);
+	if (bpf->fd.chunk < 0)
+		return loader_fail(bpf, bpf->fd.chunk, "cannot make memory for unwind tables: %s",
+				   strerror(-bpf->fd.chunk));
 	/* Targets first: a child that is forked right behind must find its parent. */
 	err = loader_fill_targets(bpf, config);
 	return err ? err : loader_attach(bpf);
 }
 
+int loader_bpf_chunk(int chunks, uint32_t index)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "chunk", sizeof(uint32_t), TABLES_CHUNK_BYTES,
+				1, &opts);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	/* In the place of one that was made by a loader who died before it could tell. */
+	if (bpf_map_update_elem(chunks, &index, &fd, BPF_ANY) == 0)
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
 void loader_bpf_close(struct loader_bpf *bpf)
 {
+	if (bpf->fd.chunk > 0)
+		close(bpf->fd.chunk);
 	for (size_t i = 0; i < bpf->links_n; i++)
 		bpf_link__destroy(bpf->links[i]);
 	sconce_bpf__destroy(bpf->object);

@@ -21,8 +21,9 @@ struct loader_bpf {
 	struct bpf_link *links[LOADER_LINKS_MAX];
 	/* Borrowed from the object, for whoever does not want to know libbpf. */
 	struct {
-		int events, procs, ranges, cpus, targets; /* maps */
-		int program;				   /* for the sampling events */
+		int events, procs, ranges, cpus, targets, files, chunks; /* maps */
+		int chunk;   /* the first one */
+		int program; /* for the sampling events */
 		int links[LOADER_LINKS_MAX];
 	} fd;
 	size_t links_n;
@@ -36,5 +37,8 @@ struct loader_bpf {
  */
 int loader_bpf_open(struct loader_bpf *bpf, const struct config *config);
 void loader_bpf_close(struct loader_bpf *bpf);
+
+/* One more chunk of table memory, number `index` of the map of chunks. Its fd, or -errno. */
+int loader_bpf_chunk(int chunks, uint32_t index);
 
 #endif

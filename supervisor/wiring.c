@@ -13,7 +13,7 @@
 #include "shm/queue.h"
 
 enum kind { KIND_GIVEN, KIND_PAIR, KIND_LEDGER, KIND_SEGMENT, KIND_QUEUE };
-enum count { ONE, SLOTS, WORKERS, DESTINATIONS, SIDEBAND };
+enum count { ONE, SLOTS, WORKERS, DESTINATIONS, SIDEBAND, CHUNKS };
 
 static const struct {
 	const char *name;
@@ -42,11 +42,14 @@ static const struct {
 	ROW(ANY, SUPERVISOR, 0, CONTROL, B),
 	ROW(ANY, CONFIG, 0, CONFIG, RO),
 	ROW(ANY, LEDGER, 0, LEDGER, RW),
+	ROW(LOADER, LOADER_CHUNKS, 0, CHUNKS, A),
 	ROW(SAMPLER, SAMPLER_BROKER, 0, SAMPLER_BROKER, A),
 	ROW(SAMPLER, SAMPLER_EVENTS, 0, EVENTS, A),
 	ROW(SAMPLER, SAMPLER_PROCS, 0, PROCS, A),
 	ROW(SAMPLER, SAMPLER_RANGES, 0, RANGES, A),
 	ROW(SAMPLER, SAMPLER_CPUS, 0, CPUS, A),
+	ROW(SAMPLER, SAMPLER_FILES, 0, FILES, A),
+	ROW(SAMPLER, SAMPLER_CHUNKS, 1, CHUNK, A),
 	ROW(SAMPLER, SIDEBAND, 1, SIDEBAND, A),
 #define EACH FD_SAMPLER_PER_WORKER
 	ROW(SAMPLER, SAMPLER_WORKERS + FD_SAMPLER_CHANNEL, EACH, SAMPLER_WORKER, A),
@@ -96,7 +99,7 @@ static union handle handles[OBJECT_COUNT][CONFIG_CPUS_MAX];
 static uint32_t wiring_count(enum object object)
 {
 	const uint32_t counts[] = {1, SLOT_COUNT, config->workers, DESTINATION_COUNT,
-				   config->runtime.sideband};
+				   config->runtime.sideband, config->runtime.chunks};
 
 	return counts[objects[object].count];
 }

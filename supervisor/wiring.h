@@ -44,6 +44,9 @@
 	OBJECT(PROCS, GIVEN, ONE, version)                                                         \
 	OBJECT(RANGES, GIVEN, ONE, version)                                                        \
 	OBJECT(CPUS, GIVEN, ONE, version)                                                          \
+	OBJECT(FILES, GIVEN, ONE, version)                                                         \
+	OBJECT(CHUNKS, GIVEN, ONE, version)                                                        \
+	OBJECT(CHUNK, GIVEN, CHUNKS, version)                                                      \
 	OBJECT(SIDEBAND, GIVEN, SIDEBAND, version)
 
 enum object {

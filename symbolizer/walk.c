@@ -15,15 +15,15 @@ struct walk {
 	struct frame *frames;
 };
 
-UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 words[2])
+UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 *words, __u64 n)
 {
 	const struct walk *walk = (const struct walk *)w;
 	uint64_t offset = from - walk->stack_start;
 
 	if (from < walk->stack_start || offset > walk->stack_bytes ||
-	    walk->stack_bytes - offset < 16)
+	    walk->stack_bytes - offset < 8 * n)
 		return STOP_STACK_END;
-	memcpy(words, walk->stack + offset, 16);
+	memcpy(words, walk->stack + offset, 8 * n);
 	return UNWIND_GO;
 }
 
@@ -39,6 +39,25 @@ UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot)
 	struct walk *walk = (struct walk *)w;
 
 	return slot < RECORD_USER_FRAMES_MAX ? &walk->frames[slot] : NULL;
+}
+
+/* No tables here yet: by frame pointers. */
+UNWIND_INLINE void unwind_file(struct unwind *w, __u32 file_id)
+{
+	w->file.file_id = file_id;
+	w->file.flags = 0;
+}
+
+UNWIND_INLINE const __u32 *unwind_chunk(const struct unwind *w, __u64 index)
+{
+	(void)w, (void)index;
+	return NULL;
+}
+
+UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chunk, __u64 index)
+{
+	(void)w, (void)chunk, (void)index;
+	return NULL;
 }
 
 uint32_t walk_stack(const struct record_range *ranges, uint32_t ranges_n,

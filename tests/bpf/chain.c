@@ -16,14 +16,14 @@ struct outside {
 	struct chain *chain;
 };
 
-UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 words[2])
+UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 *words, __u64 n)
 {
 	const struct outside *o = (const struct outside *)w;
 	uint64_t at = from - o->regs->sp;
 
-	if (from < o->regs->sp || o->stack_bytes < 16 || at > o->stack_bytes - 16)
+	if (from < o->regs->sp || o->stack_bytes < 8 * n || at > o->stack_bytes - 8 * n)
 		return STOP_STACK_END;
-	memcpy(words, o->stack + at, 16);
+	memcpy(words, o->stack + at, 8 * n);
 	return UNWIND_GO;
 }
 
@@ -37,6 +37,28 @@ UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __
 UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot)
 {
 	return &((struct outside *)w)->chain->frames[slot];
+}
+
+/* One table, in plain memory. */
+UNWIND_INLINE void unwind_file(struct unwind *w, __u32 file_id)
+{
+	const struct chain *chain = ((struct outside *)w)->chain;
+
+	w->file = chain->file;
+	if (file_id != chain->file.file_id)
+		w->file.flags = 0;
+	w->file.file_id = file_id;
+}
+
+UNWIND_INLINE const __u32 *unwind_chunk(const struct unwind *w, __u64 index)
+{
+	(void)index;
+	return ((const struct outside *)w)->chain->words;
+}
+
+UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chunk, __u64 index)
+{
+	return index < ((const struct outside *)w)->chain->words_n ? &chunk[index] : NULL;
 }
 
 void chain_walk(struct chain *chain, const struct record_sample *sample,

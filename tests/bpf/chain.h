@@ -13,6 +13,10 @@ struct chain {
 	struct frame frames[RECORD_USER_FRAMES_MAX];
 	uint32_t n;
 	enum record_stop stop;
+	/* Set by the caller: the table of one file, all 0 = none. */
+	struct bpf_file file;
+	const uint32_t *words;
+	uint32_t words_n;
 };
 
 /* Walk over the registers and stack bytes of a sample, as the symbolizer does. */

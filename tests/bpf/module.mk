@@ -4,7 +4,7 @@ TESTS += tests/bpf/walk_test tests/bpf/load_test tests/bpf/loader_test \
 tests/bpf/walk_test_SRCS = tests/bpf/walk_test.c
 tests/bpf/walk_test_LIBS = -lcmocka
 tests/bpf/load_test_SRCS = tests/bpf/load_test.c tests/bpf/rig.c tests/bpf/busy.c \
-	tests/bpf/chain.c $(LOADER_SRCS) proto/config.c
+	tests/bpf/chain.c $(LOADER_SRCS) proto/config.c shm/segment.c
 tests/bpf/load_test_LIBS = -lcmocka $(LOADER_LIBS)
 tests/bpf/loader_test_SRCS = tests/bpf/loader_test.c $(SHM_SRCS) $(PROTO_SRCS)
 tests/bpf/loader_test_LIBS = -lcmocka

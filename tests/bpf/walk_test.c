@@ -29,16 +29,20 @@ struct image {
 	struct record_range ranges[RANGES_MAX];
 	uint32_t ranges_n;
 	uint32_t range_reads;
+	/* The table of one file: what stands in bpf's chunks, from its first word on. */
+	struct bpf_file file;
+	uint32_t *table;
+	uint32_t table_n, word_reads;
 	struct frame frames[RECORD_USER_FRAMES_MAX];
 };
 
-UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 words[2])
+UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 *words, __u64 n)
 {
 	const struct image *image = (const struct image *)w;
 
-	if (from < STACK_BASE || from > STACK_BASE + sizeof(image->words) - 16)
+	if (from < STACK_BASE || from > STACK_BASE + sizeof(image->words) - 8 * n)
 		return STOP_READ_FAULT;
-	memcpy(words, (const char *)image->words + (from - STACK_BASE), 16);
+	memcpy(words, (const char *)image->words + (from - STACK_BASE), 8 * n);
 	return UNWIND_GO;
 }
 
@@ -54,6 +58,31 @@ UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot)
 {
 	assert_true(slot < RECORD_USER_FRAMES_MAX);
 	return &((struct image *)w)->frames[slot];
+}
+
+UNWIND_INLINE void unwind_file(struct unwind *w, __u32 file_id)
+{
+	const struct image *image = (const struct image *)w;
+
+	w->file = image->file;
+	if (file_id != image->file.file_id)
+		w->file.flags = 0;
+	w->file.file_id = file_id;
+}
+
+UNWIND_INLINE const __u32 *unwind_chunk(const struct unwind *w, __u64 index)
+{
+	const struct image *image = (const struct image *)w;
+
+	return index < image->table_n ? image->table : NULL;
+}
+
+UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chunk, __u64 index)
+{
+	struct image *image = (struct image *)(uintptr_t)w;
+
+	image->word_reads++;
+	return index < image->table_n ? &chunk[index] : NULL;
 }
 
 static void image_add_range(struct image *image, uint64_t start, uint64_t bytes, uint64_t offset,
