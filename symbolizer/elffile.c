@@ -330,6 +330,17 @@ long elffile_symbols(struct elffile *file, bool dynamic, elffile_symbol_fn *fn, 
 	return elffile_each(file, symbols, strings, fn, arg);
 }
 
+const uint8_t *elffile_bytes(struct elffile *file, uint64_t offset, uint64_t bytes)
+{
+	int err = elffile_load(file, (const uint64_t[1][2]){{offset, bytes}}, 1);
+
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
+	return (const uint8_t *)file->image + offset;
+}
+
 const struct elffile_segment *elffile_find_segment(const struct elffile_segment *segments,
 						   uint32_t segments_n, uint64_t offset)
 {

@@ -75,6 +75,13 @@ typedef void elffile_symbol_fn(void *arg, const struct elffile_symbol *symbol);
  */
 long elffile_symbols(struct elffile *file, bool dynamic, elffile_symbol_fn *fn, void *arg);
 
+/*
+ * Bytes of the file, read into the image; valid until elffile_close(), but a later read of the same
+ * place may change them. NULL with errno: ENOEXEC (not all of them lie in the file), EFBIG or what
+ * reading gave.
+ */
+const uint8_t *elffile_bytes(struct elffile *file, uint64_t offset, uint64_t bytes);
+
 /* The segment that holds a file offset; NULL when none does. */
 const struct elffile_segment *elffile_find_segment(const struct elffile_segment *segments,
 						   uint32_t segments_n, uint64_t offset);

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * First all functions (FDEs) are listed by file offset, then they are run in that order, so that
+ * the table grows at its end alone. The section is read twice, and each time it is parsed as if it
+ * were new: a file may change under us.
+ */
+#include "symbolizer/ehframe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/cfi.h"
+#include "symbolizer/cfifill.h"
+#include "symbolizer/cfirule.h"
+#include "symbolizer/elfparts.h"
+#include "symbolizer/tablebuild.h"
+
+/* With fewer functions .eh_frame is what the start-up files brought; look at .debug_frame too. */
+#define EHFRAME_NEARLY_EMPTY 8
+/* A shorter gap between functions is padding. It gets no row of its own. */
+#define EHFRAME_GAP_BYTES   15
+#define EHFRAME_RANGES_ROOM 1024u
+
+static const struct table_rule invalid = {.cfa = RULE_INVALID};
+
+enum ehframe_source { SOURCE_EH_FRAME, SOURCE_DEBUG_FRAME, SOURCES, SOURCE_FILL = SOURCES };
+
+/* A function, or code that cfifill knows. */
+struct ehframe_range {
+	uint64_t offset; /* in the file */
+	uint32_t bytes;
+	uint32_t at; /* its place in the section, or in the fills */
+	uint32_t source;
+	uint32_t lead; /* bytes by which the range begins before its function */
+};
+
+struct ehframe {
+	struct elffile *file;
+	struct cfi_section sections[SOURCES];
+	struct elffile_segment segments[ELFFILE_SEGMENTS_MAX]; /* by offset, apart */
+	uint32_t segments_n;
+	struct ehframe_range *ranges;
+	uint32_t ranges_n, ranges_room;
+	struct cfifills fills;
+	struct tablebuild build;
+	/* While a function is run: where it begins, and the part of the file that is its own. */
+	const struct cfi_fde *fde;
+	uint64_t offset, from, to;
+};
+
+static int ehframe_compare_segments(const void *a, const void *b)
+{
+	const struct elffile_segment *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Executable segments in the order of the file; where two overlap, the second gives way. */
+static int ehframe_sort_segments(struct ehframe *e)
+{
+	uint64_t end = 0;
+
+	memcpy(e->segments, e->file->segments, sizeof(e->segments));
+	qsort(e->segments, e->file->segments_n, sizeof(e->segments[0]), ehframe_compare_segments);
+	for (uint32_t i = 0; i < e->file->segments_n; i++) {
+		struct elffile_segment s = e->segments[i];
+		uint64_t skip = s.offset < end ? end - s.offset : 0;
+
+		if (skip >= s.bytes)
+			continue;
+		s = (struct elffile_segment){s.offset + skip, s.vaddr + skip, s.bytes - skip};
+		e->segments[e->segments_n++] = s;
+		end = s.offset + s.bytes;
+	}
+	return e->segments_n ? tablebuild_init(&e->build, e->segments[0].offset, end) : -ENOENT;
+}
+
+static int ehframe_add_range(struct ehframe *e, struct ehframe_range range)
+{
+	if (e->ranges_n == e->ranges_room) {
+		uint32_t room = e->ranges_room ? 2 * e->ranges_room : EHFRAME_RANGES_ROOM;
+		void *ranges;
+
+		if (room > EHFRAME_FDES_MAX)
+			return -EFBIG;
+		ranges = realloc(e->ranges, room * sizeof(*e->ranges));
+		if (!ranges)
+			return -ENOMEM;
+		e->ranges = ranges;
+		e->ranges_room = room;
+	}
+	e->ranges[e->ranges_n++] = range;
+	return 0;
+}
+
+/* A signal frame is looked up one byte before its start, as the return address of the handler. Some
+ * libraries begin their note there themselves, others do not. */
+static bool ehframe_needs_lead(struct ehframe *e, uint64_t offset)
+{
+	const uint8_t *code = elffile_bytes(e->file, offset, CFIFILL_SIGRETURN_BYTES);
+
+	return offset > 0 && code && cfifill_is_sigreturn(code);
+}
+
+static int ehframe_add_fde(struct ehframe *e, const struct cfi_fde *fde, uint32_t source, size_t at)
+{
+	struct ehframe_range range = {.at = (uint32_t)at, .source = source};
+	uint64_t bytes = fde->end - fde->start;
+	const struct elffile_segment *s;
+
+	if (!elfparts_code(e->file, fde->start, &range.offset))
+		return 0;
+	/* Functions that the linker dropped keep a note that says address 0: the file's header. */
+	if (range.offset == 0)
+		return 0;
+	s = elffile_find_segment(e->segments, e->segments_n, range.offset);
+	if (!s)
+		return 0;
+	if (bytes > s->offset + s->bytes - range.offset)
+		bytes = s->offset + s->bytes - range.offset;
+	if (fde->cie.signal && ehframe_needs_lead(e, range.offset))
+		range.lead = 1;
+	range.offset -= range.lead;
+	range.bytes = (uint32_t)bytes + range.lead; /* < 1 GiB: tablebuild_init() */
+	return ehframe_add_range(e, range);
+}
+
+static int ehframe_list(struct ehframe *e, uint32_t source)
+{
+	struct cfi_fde fde;
+	size_t at = 0, next = 0;
+	int got, err = 0;
+
+	memset(&fde, 0, sizeof(fde));
+	while (err == 0 && (got = cfi_read(&e->sections[source], &next, &fde)) >= 0) {
+		if (got == 1)
+			err = ehframe_add_fde(e, &fde, source, at);
+		at = next;
+	}
+	return err;
+}
+
+/* Without section headers the section's end is not known, but its terminator is. */
+static void ehframe_cut(struct cfi_section *section)
+{
+	struct cfi_fde fde;
+	size_t next = 0, at;
+
+	memset(&fde, 0, sizeof(fde));
+	do
+		at = next;
+	while (cfi_read(section, &next, &fde) >= 0 && next - at > 4);
+	section->size = at;
+}
+
+static int ehframe_read(struct ehframe *e)
+{
+	struct cfi_section *eh = &e->sections[SOURCE_EH_FRAME];
+	struct cfi_section *debug = &e->sections[SOURCE_DEBUG_FRAME];
+	GElf_Shdr header;
+	int err = elfparts_section(e->file, ".eh_frame", &header, &eh->bytes);
+
+	if (err == 0) {
+		eh->size = header.sh_size;
+		eh->vaddr = header.sh_addr;
+	} else if (elfparts_eh_frame(e->file, &eh->vaddr, &eh->size, &eh->bytes) == 0) {
+		ehframe_cut(eh);
+	}
+	err = eh->bytes ? ehframe_list(e, SOURCE_EH_FRAME) : 0;
+	/* What Go's linker writes there leaves out where the frame pointer is. */
+	if (err || e->ranges_n >= EHFRAME_NEARLY_EMPTY ||
+	    elfparts_find(e->file, ".gopclntab", &header) == 0 ||
+	    elfparts_section(e->file, ".debug_frame", &header, &debug->bytes))
+		return err;
+	debug->size = header.sh_size;
+	debug->debug = true;
+	return ehframe_list(e, SOURCE_DEBUG_FRAME);
+}
+
+static int ehframe_compare(const void *a, const void *b)
+{
+	const struct ehframe_range *x = a, *y = b;
+
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	if (x->source != y->source)
+		return x->source < y->source ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* By offset; of those that begin at one offset, the first one stays. */
+static void ehframe_sort(struct ehframe *e)
+{
+	uint32_t kept = 0, i = 1;
+
+	while (i < e->ranges_n && ehframe_compare(&e->ranges[i - 1], &e->ranges[i]) < 0)
+		i++;
+	if (i < e->ranges_n)
+		qsort(e->ranges, e->ranges_n, sizeof(*e->ranges), ehframe_compare);
+	for (i = 0; i < e->ranges_n; i++)
+		if (i == 0 || e->ranges[i].offset != e->ranges[kept - 1].offset)
+			e->ranges[kept++] = e->ranges[i];
+	e->ranges_n = kept;
+}
+
+static uint64_t ehframe_end(const struct ehframe_range *range)
+{
+	return range->offset + range->bytes;
+}
+
+/* The first range that begins at this offset or behind it. */
+static uint32_t ehframe_find(const struct ehframe *e, uint64_t offset)
+{
+	uint32_t low = 0, high = e->ranges_n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (e->ranges[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool ehframe_is_free(const struct ehframe *e, uint64_t start, uint64_t end)
+{
+	uint32_t next = ehframe_find(e, end);
+
+	return next == 0 || ehframe_end(&e->ranges[next - 1]) <= start;
+}
+
+static void ehframe_scan_gaps(struct ehframe *e)
+{
+	for (uint32_t i = 0; i < e->segments_n; i++) {
+		const struct elffile_segment *s = &e->segments[i];
+		uint64_t at = s->offset, end = s->offset + s->bytes;
+
+		for (uint32_t k = ehframe_find(e, at); at < end; k++) {
+			uint64_t to = k < e->ranges_n && e->ranges[k].offset < end
+					  ? e->ranges[k].offset
+					  : end;
+
+			if (to > at && to - at >= EHFRAME_GAP_BYTES)
+				cfifill_sigreturn(e->file, at, to, &e->fills);
+			at = to == end ? end : ehframe_end(&e->ranges[k]);
+		}
+	}
+}
+
+/* What has no note but is known by its form, where no function has it already. */
+static int ehframe_fill(struct ehframe *e)
+{
+	uint32_t functions = e->ranges_n;
+	int err = 0;
+
+	cfifill_entry(e->file, &e->fills);
+	cfifill_plt(e->file, &e->fills);
+	ehframe_scan_gaps(e);
+	for (uint32_t i = 0; i < e->fills.n && err == 0; i++) {
+		const struct cfifill *f = &e->fills.fills[i];
+		const struct elffile_segment *s =
+		    elffile_find_segment(e->segments, e->segments_n, f->offset);
+		uint32_t all = e->ranges_n;
+		bool is_free;
+
+		e->ranges_n = functions;
+		/* The byte before a signal frame may be another's: it is padding. */
+		is_free = ehframe_is_free(e, f->offset + (f->rule.cfa == RULE_SIGNAL),
+					  f->offset + f->bytes);
+		e->ranges_n = all;
+		if (s && is_free && f->bytes <= s->offset + s->bytes - f->offset)
+			err =
+			    ehframe_add_range(e, (struct ehframe_range){.offset = f->offset,
+									.bytes = (uint32_t)f->bytes,
+									.at = i,
+									.source = SOURCE_FILL});
+	}
+	ehframe_sort(e);
+	return err;
+}
+
+static void ehframe_row(void *arg, uint64_t vaddr, const struct cfi_row *row)
+{
+	struct ehframe *e = arg;
+	uint64_t offset = e->offset + (vaddr - e->fde->start);
+	struct table_rule rule = row ? cfirule_make(row, e->fde->cie.signal) : invalid;
+
+	if (vaddr == e->fde->start || offset < e->from)
+		offset = e->from;
+	if (offset < e->to)
+		tablebuild_add(&e->build, offset, &rule);
+}
+
+/* The rows of one range, which has the file from `from` up to `to` to itself. */
+static void ehframe_run(struct ehframe *e, const struct ehframe_range *range, struct cfi_fde *fde)
+{
+	size_t at = range->at;
+
+	if (range->source == SOURCE_FILL) {
+		tablebuild_add(&e->build, e->from, &e->fills.fills[range->at].rule);
+		return;
+	}
+	tablebuild_add(&e->build, e->from, &invalid);
+	if (cfi_read(&e->sections[range->source], &at, fde) != 1)
+		return;
+	e->fde = fde;
+	e->offset = range->offset + range->lead;
+	cfi_run(&e->sections[range->source], fde, ehframe_row, e);
+}
+
+static uint32_t ehframe_build_segment(struct ehframe *e, const struct elffile_segment *s,
+				      uint32_t i)
+{
+	uint64_t covered = s->offset, end = s->offset + s->bytes;
+	struct cfi_fde fdes[SOURCES + 1];
+
+	memset(fdes, 0, sizeof(fdes));
+	for (; i < e->ranges_n && e->ranges[i].offset < end; i++) {
+		const struct ehframe_range *range = &e->ranges[i];
+		uint64_t next = i + 1 < e->ranges_n ? range[1].offset : end;
+
+		e->from = range->offset > covered ? range->offset : covered;
+		e->to = ehframe_end(range) < next ? ehframe_end(range) : next;
+		if (e->from >= e->to)
+			continue;
+		if (covered == s->offset || e->from - covered >= EHFRAME_GAP_BYTES)
+			tablebuild_add(&e->build, covered, &invalid);
+		ehframe_run(e, range, &fdes[range->source]);
+		covered = e->to;
+	}
+	if (covered == s->offset || end - covered >= EHFRAME_GAP_BYTES)
+		tablebuild_add(&e->build, covered, &invalid);
+	return i;
+}
+
+static int ehframe_build(struct ehframe *e)
+{
+	uint32_t range = 0;
+
+	for (uint32_t i = 0; i < e->segments_n; i++) {
+		const struct elffile_segment *s = &e->segments[i];
+
+		range = ehframe_build_segment(e, s, range);
+		if (i + 1 < e->segments_n)
+			tablebuild_add(&e->build, s->offset + s->bytes, &invalid);
+	}
+	return e->build.err;
+}
+
+static int ehframe_compile_with(struct ehframe *e, uint32_t file_id, struct table_header **table,
+				size_t *bytes)
+{
+	GElf_Ehdr header;
+	int err;
+
+	if (!gelf_getehdr(e->file->elf, &header) || header.e_machine != EM_X86_64)
+		return -ENOTSUP;
+	err = ehframe_sort_segments(e);
+	if (err == 0)
+		err = ehframe_read(e);
+	if (err)
+		return err;
+	ehframe_sort(e);
+	err = ehframe_fill(e);
+	if (err == 0 && e->ranges_n == 0)
+		err = -ENOENT;
+	if (err == 0)
+		err = ehframe_build(e);
+	return err ? err : tablebuild_finish(&e->build, file_id, table, bytes);
+}
+
+int ehframe_compile(struct elffile *file, uint32_t file_id, struct table_header **table,
+		    size_t *bytes)
+{
+	struct ehframe *e = calloc(1, sizeof(*e));
+	int err;
+
+	if (!e)
+		return -ENOMEM;
+	e->file = file;
+	err = ehframe_compile_with(e, file_id, table, bytes);
+	tablebuild_fini(&e->build);
+	free(e->ranges);
+	free(e);
+	return err;
+}
