@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bpf/tables.h"
 #include "shm/ledger.h"
 #include "shm/record.h"
 
@@ -54,7 +55,8 @@ static uint64_t facts_memory_limit(const struct config *config)
 	uint64_t processes = ROLE_SYMBOLIZER - ROLE_LOADER + config->workers;
 	uint64_t sideband = (1 + (uint64_t)config->sideband_pages) * SEGMENT_PAGE;
 	uint64_t maps = config->ring_bytes + MAP_ENTRY_BYTES * config->processes_max +
-			sizeof(struct record_range) * config->ranges_max;
+			sizeof(struct record_range) * config->ranges_max +
+			sizeof(struct bpf_file) * TABLES_FILES_MAX + config->unwind_bytes;
 
 	return config->workers * per_worker + spools * config->spool_bytes +
 	       config->runtime.cpus * sideband + maps + processes * PROCESS_BYTES +

@@ -78,6 +78,7 @@ static const struct option {
 	O("service-name", 0, BOTH, TYPE_TEXT, TEXT(config.service_name), {"OTEL_SERVICE_NAME"}, "TEXT", "service.name of everything"),
 	O("resource-attributes", 0, BOTH, TYPE_TEXT, TEXT(config.resource_attributes), {"OTEL_RESOURCE_ATTRIBUTES"}, "K=V,...", "attributes of everything"),
 	O("workers", 0, BOTH, TYPE_NUMBER, FIELD(config.workers), 1, WORKERS_MAX, {0}, "N", "symbolizers (1)"),
+	O("unwind-memory", 0, BOTH, TYPE_BYTES, FIELD(config.unwind_bytes), 4 * MIB, 256 * MIB, {0}, "SIZE", "unwind tables in the kernel, at most (64MiB)"),
 	O("symbol-memory", 0, BOTH, TYPE_BYTES, FIELD(config.symbol_bytes), MIB, 16 * GIB, {0}, "SIZE", "symbol tables, per worker (64MiB)"),
 	O("spool-memory", 0, BOTH, TYPE_BYTES, FIELD(config.spool_bytes), 256 * KIB, 16 * GIB, {0}, "SIZE", "what waits for a receiver (32MiB)"),
 	O("ring-memory", 0, BOTH, TYPE_POWER, FIELD(config.ring_bytes), 64 * KIB, GIB, {0}, "SIZE", "BPF ring buffer (4MiB)"),

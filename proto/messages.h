@@ -65,7 +65,7 @@
 	MESSAGE(NO_TABLE,     SYMBOLIZER, SAMPLER,    table,        0, RUN,   1000) \
 	/* table memory grows; when it is full, the supervisor does not answer */ \
 	MESSAGE(WANT_CHUNK,   SAMPLER,    SUPERVISOR, empty,        0, RUN,   4) \
-	MESSAGE(CHUNK,        SUPERVISOR, SAMPLER,    empty,        1, ANY,   0)
+	MESSAGE(CHUNK,        SUPERVISOR, SAMPLER,    chunk,        1, ANY,   0)
 /* clang-format on */
 
 enum message_type {
@@ -225,6 +225,12 @@ struct message_table {
 	uint32_t bytes; /* of the table, header included */
 };
 
+/* One that was started meanwhile has it already. */
+struct message_chunk {
+	uint32_t number;
+	uint32_t unused;
+};
+
 struct message {
 	uint32_t type, len_bytes;
 	union {
@@ -243,6 +249,7 @@ struct message {
 		MESSAGE_PAYLOAD(file)
 		MESSAGE_PAYLOAD(need_file)
 		MESSAGE_PAYLOAD(table)
+		MESSAGE_PAYLOAD(chunk)
 #undef MESSAGE_PAYLOAD
 	};
 };

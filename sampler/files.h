@@ -12,10 +12,11 @@
 
 #include <stdint.h>
 
+#include "bpf/tables.h"
 #include "proto/messages.h"
 #include "shm/record.h"
 
-#define FILES_MAX	 16384u /* ids remembered; a power of two */
+#define FILES_MAX	 TABLES_FILES_MAX /* ids remembered; a power of two */
 #define FILES_PER_COMMIT 65536u /* ids given between two commits at most */
 
 struct file {

@@ -6,6 +6,7 @@
 #include "sampler/inbox.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #define MESSAGES_PER_TURN 1024
 
@@ -113,6 +114,33 @@ static void inbox_need_file(struct inbox *inbox, const struct message *message, 
 				     message->need_file.file_id);
 }
 
+/* A worker speaks of files that it was handed, and of no others. */
+static bool inbox_may_table(struct inbox *inbox, uint32_t file_id, int worker)
+{
+	const struct file *file = files_by_id(inbox->introduce->files, file_id);
+
+	return file && (file->asked & 1u << worker);
+}
+
+static void inbox_table(struct inbox *inbox, const struct message *message, int worker)
+{
+	const struct message_table *m = &message->table;
+
+	if (!inbox_may_table(inbox, m->file_id, worker))
+		return;
+	inbox->broken = store_install(inbox->store, m->file_id, (uint32_t)worker, inbox->fd,
+				      m->bytes, inbox->introduce->now_ns) == -EPROTO;
+	if (inbox->broken)
+		store_withdraw(inbox->store, (uint32_t)worker, inbox->introduce->now_ns);
+}
+
+static void inbox_no_table(struct inbox *inbox, const struct message *message, int worker)
+{
+	if (inbox_may_table(inbox, message->table.file_id, worker))
+		store_install_none(inbox->store, message->table.file_id, (uint32_t)worker,
+				   inbox->introduce->now_ns);
+}
+
 int inbox_read(struct inbox *inbox, struct channel *channel, int worker)
 {
 	static void (*const handlers[MESSAGE_COUNT])(struct inbox *, const struct message *,
@@ -120,17 +148,29 @@ int inbox_read(struct inbox *inbox, struct channel *channel, int worker)
 	    [MESSAGE_RANGES] = inbox_ranges,
 	    [MESSAGE_FILE_KEY] = inbox_file_key,
 	    [MESSAGE_NEED_FILE] = inbox_need_file,
+	    [MESSAGE_TABLE] = inbox_table,
+	    [MESSAGE_NO_TABLE] = inbox_no_table,
 	};
 	static struct message message;
+	int fds[MESSAGE_FDS_MAX];
 
 	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
-		int err = channel_recv(channel, &message, NULL, NULL);
+		size_t fds_n = 0;
+		int err = channel_recv(channel, &message, fds, &fds_n);
 
 		if (err)
 			return err == -EAGAIN ? 0 : err;
-		if (!handlers[message.type])
+		inbox->broken = !handlers[message.type];
+		inbox->fd = fds_n ? fds[0] : -1;
+		if (!inbox->broken)
+			handlers[message.type](inbox, &message, worker);
+		while (fds_n)
+			close(fds[--fds_n]);
+		if (inbox->broken)
 			return -EPROTO;
-		handlers[message.type](inbox, &message, worker);
+		/* A table may take milliseconds: one per turn, the rings come first. */
+		if (message.type == MESSAGE_TABLE)
+			break;
 	}
 	return 0;
 }

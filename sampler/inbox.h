@@ -7,14 +7,19 @@
 
 #include "proto/channel.h"
 #include "sampler/introduce.h"
+#include "sampler/store.h"
 
 struct inbox {
 	struct introduce *introduce;
+	struct store *store;
 	/* The broker's answer under way: it comes in pieces, one process at a time. */
 	struct record_range range[SLICES_MAX];
 	uint32_t n, pid;
 	uint64_t exec_id;
 	bool whole; /* no piece was missed */
+	/* Of the message at hand. */
+	int fd;	     /* that came with it */
+	bool broken; /* no worker that is sound sends it */
 };
 
 /*

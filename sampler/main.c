@@ -14,6 +14,7 @@
 
 #include "sampler/inbox.h"
 #include "sampler/pump.h"
+#include "sampler/store.h"
 #include "sampler/tables.h"
 #include "supervisor/child.h"
 #include "supervisor/sandbox.h"
@@ -21,6 +22,8 @@
 #define TURN_MS	      100
 #define DRAIN_TURN_MS 5
 #define REPORT_NS     1000000000ull
+#define CHUNK_WAIT_NS 1000000000ull
+#define CHUNK_TRIES   5u
 #define DRAIN_WAIT_NS 500000000ull /* for answers of the broker */
 
 static struct {
@@ -30,6 +33,9 @@ static struct {
 	struct processes processes;
 	struct files files;
 	struct workers workers;
+	struct store store;
+	uint64_t chunk_after_ns;
+	uint32_t chunks_asked; /* since there was one */
 	int epoll;
 	uint64_t drain_end_ns, report_after_ns;
 } self;
@@ -54,12 +60,16 @@ static void open_tables(const struct config *config)
 	struct record_range *ranges =
 	    map_table(FD_SAMPLER_RANGES, config->ranges_max * sizeof(*ranges),
 		      PROT_READ | PROT_WRITE, "address ranges");
+	int cleared;
 
 	self.pump.cpus_n = config->runtime.cpus;
 	self.pump.cpus = map_table(FD_SAMPLER_CPUS, self.pump.cpus_n * sizeof(struct bpf_cpu),
 				   PROT_READ, "cpus");
-	if (tables_clear() > 0) {
-		/* Runs of the BPF program that still look at the old slices last microseconds. */
+	cleared = store_open(&self.store, FD_SAMPLER_FILES, FD_SAMPLER_CHUNKS, config->unwind_bytes);
+	if (cleared < 0)
+		fatal("cannot map the unwind tables: %s", strerror(-cleared));
+	if (tables_clear() + (uint32_t)cleared > 0) {
+		/* Runs of the BPF program that still look at what was there last microseconds. */
 		struct timespec pause = {.tv_nsec = 20000000};
 
 		nanosleep(&pause, NULL);
@@ -121,6 +131,7 @@ static void open_all(void)
 	self.pump.introduce.files = &self.files;
 	self.pump.introduce.workers = &self.workers;
 	self.inbox.introduce = &self.pump.introduce;
+	self.inbox.store = &self.store;
 	self.pump.sideband.handle = pump_event;
 	self.pump.sideband.arg = &self.pump;
 	self.processes.on_forget = on_forget;
@@ -153,6 +164,29 @@ static void read_messages(void)
 	}
 }
 
+/* From the supervisor, whom we asked for it. */
+static void on_chunk(uint32_t number, int fd)
+{
+	if (number == self.store.chunks && store_add_chunk(&self.store, fd))
+		log_warn("cannot map a chunk of memory for unwind tables: %m");
+	self.chunks_asked = 0;
+	close(fd);
+}
+
+/* Who is not answered does without: then cold tables make room. */
+static void ask_for_chunk(uint64_t now_ns)
+{
+	struct message_empty none = {0};
+
+	if (!self.store.wants_chunk || now_ns < self.chunk_after_ns)
+		return;
+	self.chunk_after_ns = now_ns + CHUNK_WAIT_NS;
+	if (self.chunks_asked++ == CHUNK_TRIES)
+		self.store.chunks_max = self.store.chunks;
+	else
+		channel_send(&self.child.supervisor, MESSAGE_WANT_CHUNK, &none, NULL, 0);
+}
+
 /* The rings are empty, and the broker has answered what the last samples need, or has had its time.
  */
 static bool drained(bool empty, uint64_t now_ns)
@@ -169,8 +203,10 @@ static void turn(void)
 	uint64_t now_ns;
 	bool empty;
 
+	now_ns = self.pump.introduce.now_ns = child_now_ns();
 	read_messages();
-	now_ns = child_now_ns();
+	ask_for_chunk(now_ns);
+	store_count(&self.store, &self.child.ledger);
 	processes_sweep(&self.processes, now_ns);
 	empty = pump_turn(&self.pump, now_ns);
 	pump_commit(&self.pump);
@@ -184,6 +220,7 @@ int main(int argc, char **argv)
 
 	child_start(&self.child, ROLE_SAMPLER, argc, argv);
 	open_all();
+	self.child.on_chunk = on_chunk;
 	sandbox_enter(ROLE_SAMPLER);
 	child_ready(&self.child);
 	while (child_continue(&self.child)) {

@@ -40,7 +40,12 @@
 	COUNTER(introductions, SAMPLER, SUM, "processes told to a worker") \
 	COUNTER(introductions_failed, SAMPLER, SUM, "processes not told because the process queue was full") \
 	COUNTER(broker_asked, SAMPLER, SUM, "requests sent to the broker") \
-	COUNTER(broker_busy, SAMPLER, SUM, "requests not sent because the broker's socket was full; asked again later")
+	COUNTER(broker_busy, SAMPLER, SUM, "requests not sent because the broker's socket was full; asked again later") \
+	COUNTER(tables, SAMPLER, GAUGE, "files with an unwind table in BPF") \
+	COUNTER(table_bytes, SAMPLER, GAUGE, "bytes of unwind tables in BPF") \
+	COUNTER(chunks, SAMPLER, GAUGE, "chunks of 4 MiB for unwind tables") \
+	COUNTER(tables_refused, SAMPLER, SUM, "unwind tables that were not taken: no room, known, or malformed") \
+	COUNTER(tables_evicted, SAMPLER, SUM, "unwind tables given up for room")
 
 #define COUNTERS_BROKER(COUNTER) \
 	COUNTER(broker_requests, BROKER, SUM, "requests received") \

@@ -76,12 +76,15 @@ void child_ready(struct child *child)
 bool child_continue(struct child *child)
 {
 	struct message message;
-	int err;
+	int fds[MESSAGE_FDS_MAX], err;
+	size_t fds_n;
 
 	ledger_turn(&child->ledger);
-	while ((err = channel_recv(&child->supervisor, &message, NULL, NULL)) == 0)
+	while ((err = channel_recv(&child->supervisor, &message, fds, &fds_n)) == 0)
 		if (message.type == MESSAGE_DRAIN)
 			child->draining = true;
+		else if (message.type == MESSAGE_CHUNK && child->on_chunk)
+			child->on_chunk(message.chunk.number, fds[0]);
 	if (err != -EAGAIN)
 		return false;
 	return !terminated;

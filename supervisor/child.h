@@ -27,6 +27,8 @@ struct child {
 	struct channel supervisor;
 	bool draining; /* the supervisor sent DRAIN: finish what is there, then child_drained() */
 	bool drained;
+	/* The sampler: takes CHUNK, and the fd with it. */
+	void (*on_chunk)(uint32_t number, int fd);
 };
 
 /* argv[1] is the slot number. Never returns on failure. */

@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bpf/tables.h"
 #include "proto/config.h"
 #include "proto/fds.h"
 #include "shm/segment.h"
@@ -108,6 +109,26 @@ static void on_violation(int slot, const struct message *message)
 	watch_kill(worker ? (int)accused : slot, "reported");
 }
 
+/* The loader has run once more, for a chunk. Without it, the sampler makes do with what it has. */
+static void give_chunk(const struct message_loaded *loaded)
+{
+	struct message_chunk chunk = {.number = config->runtime.chunks - 1};
+	int fd = wiring_fd(OBJECT_CHUNK, chunk.number, SIDE_A);
+
+	if (loaded->error)
+		log_warn("%.*s", (int)sizeof(loaded->text) - 1, loaded->text);
+	else
+		channel_send(&watch_slot(ROLE_SAMPLER)->channel, MESSAGE_CHUNK, &chunk, &fd, 1);
+}
+
+static void on_want_chunk(int slot, const struct message *message)
+{
+	(void)slot, (void)message;
+	if (watch_slot(ROLE_LOADER)->state == SLOT_OFF && !drain_begun() &&
+	    config->runtime.chunks < config->unwind_bytes / TABLES_CHUNK_BYTES)
+		watch_start(ROLE_LOADER);
+}
+
 static void on_loaded(int slot, const struct message *message)
 {
 	struct message_started started = {.pid = (uint32_t)getpid()};
@@ -115,6 +136,10 @@ static void on_loaded(int slot, const struct message *message)
 	int err;
 
 	(void)slot;
+	if (watch_slot(ROLE_SAMPLER)->generation) {
+		give_chunk(loaded);
+		return;
+	}
 	if (loaded->error == EINTR || loaded->error == EAGAIN)
 		return; /* check_loader() tries again */
 	if (loaded->error)
@@ -136,6 +161,7 @@ static const struct {
 	{MESSAGE_DRAINED, on_drained},
 	{MESSAGE_VIOLATION, on_violation},
 	{MESSAGE_LOADED, on_loaded},
+	{MESSAGE_WANT_CHUNK, on_want_chunk},
 };
 
 static void on_message(int slot, const struct message *message, const int *fds, size_t fds_n)
