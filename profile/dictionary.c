@@ -10,7 +10,8 @@
 
 /* An entry of the attribute table, as it is interned. */
 struct dictionary_entry {
-	uint32_t key, text; /* strings of the output */
+	uint32_t key;  /* string of the output */
+	uint32_t text; /* of `texts` */
 	int64_t number;
 	uint32_t is_number, unused;
 };
@@ -24,16 +25,21 @@ void *dictionary_alloc(struct dictionary *d, size_t n, size_t size)
 	return p;
 }
 
-int32_t dictionary_string(struct dictionary *d, const char *text)
+static uint32_t dictionary_intern(struct dictionary *d, struct table *table, const char *text)
 {
 	uint32_t id;
 
 	if (!*text)
 		return 0;
-	id = table_intern(&d->strings, &d->budget, text, strlen(text) + 1);
+	id = table_intern(table, &d->budget, text, strlen(text) + 1);
 	if (!id)
 		d->err = -ENOMEM;
-	return (int32_t)id;
+	return id;
+}
+
+int32_t dictionary_string(struct dictionary *d, const char *text)
+{
+	return (int32_t)dictionary_intern(d, &d->strings, text);
 }
 
 static int32_t dictionary_text(struct dictionary *d, uint32_t string)
@@ -46,7 +52,7 @@ int32_t dictionary_attribute(struct dictionary *d, const char *key, const char *
 {
 	struct dictionary_entry attribute = {.key = (uint32_t)dictionary_string(d, key),
 					     .text =
-						 text ? (uint32_t)dictionary_string(d, text) : 0,
+						 text ? dictionary_intern(d, &d->texts, text) : 0,
 					     .number = number,
 					     .is_number = !text};
 	uint32_t id = table_intern(&d->attributes, &d->budget, &attribute, sizeof(attribute));
@@ -227,7 +233,7 @@ static void dictionary_attributes(struct dictionary *d)
 	for (size_t i = 0; i < total && !d->err; i++) {
 		const struct dictionary_entry *from =
 		    table_at(&d->attributes, (uint32_t)i + 1, NULL);
-		const char *text = from->text ? table_at(&d->strings, from->text, NULL) : "";
+		const char *text = from->text ? table_at(&d->texts, from->text, NULL) : "";
 
 		items[i].key_strindex = (int32_t)from->key;
 		items[i].value = dictionary_value(d, from->is_number ? NULL : text, from->number);
@@ -284,5 +290,6 @@ void dictionary_fini(struct dictionary *d)
 {
 	table_clear(&d->strings, &d->budget);
 	table_clear(&d->attributes, &d->budget);
+	table_clear(&d->texts, &d->budget);
 	arena_free(&d->arena);
 }

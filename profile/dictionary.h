@@ -29,6 +29,7 @@ struct dictionary {
 	struct arena arena; /* of the whole request */
 	struct table_budget budget;
 	struct table strings, attributes;
+	struct table texts; /* values of attributes: they stand in place, not in the string table */
 	struct dictionary_map functions, mappings, locations, stacks;
 	int err;
 	WIRE_PROFILES(ProfilesDictionary) message;
