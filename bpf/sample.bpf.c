@@ -135,8 +135,9 @@ UNWIND_INLINE void sample_header(struct record_sample *r, struct task_struct *ta
 	r->kernel_frames = 0;
 	r->user_slots = 0;
 	r->stop = STOP_NO_USER;
-	r->unused[0] = r->unused[1] = r->unused[2] = 0;
+	r->unused = 0;
 	r->stack_bytes = 0;
+	r->slice = 0;
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 }
 
@@ -295,6 +296,7 @@ UNWIND_INLINE __u64 sample_user_stack(struct scratch *s, struct task_struct *tas
 	/* The worker walks all of a stack; what was found of it here is not needed. */
 	if (s->sample.stop == STOP_DEFERRED)
 		return sample_copy_stack(s, !(slice.flags & BPF_PROCESS_NO_STACK));
+	s->sample.slice = slice.first;
 	s->sample.user_slots = s->walk.slots;
 	return 0;
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "sampler/ranges.h"
+
 #define BATCH_SAMPLES 512
 
 typedef void pump_handler(struct pump *, const union sideband_record *, uint64_t time_ns);
@@ -91,7 +93,61 @@ static bool pump_sample_valid(const struct record_sample *sample, uint32_t len_b
 {
 	return len_bytes >= sizeof(*sample) && len_bytes <= RECORD_BYTES_MAX &&
 	       (len_bytes & 7) == 0 && sample->header.len_bytes == len_bytes &&
-	       sample->header.kind == RECORD_SAMPLE && sample->cpu < LEDGER_CPUS;
+	       sample->header.kind == RECORD_SAMPLE && sample->cpu < LEDGER_CPUS &&
+	       sizeof(*sample) + (sample->kernel_frames + sample->user_slots) * sizeof(struct frame) <=
+		   len_bytes;
+}
+
+/*
+ * BPF looked at a slice that is no longer the process's: something was mapped since, perhaps over
+ * the very code that ran. The old slice still stands there (TABLES_GRACE_NS): it gives back the pc,
+ * and the process, which is as old here as the sample, says what that is.
+ */
+static void pump_resolve_frame(struct frame *frame, const struct record_range *old, uint32_t old_n,
+			       const struct record_range *set, uint32_t set_n)
+{
+	uint64_t back = frame->flags & FRAME_RETURN ? 1 : 0, pc;
+	const struct record_range *now;
+
+	for (; old_n; old++, old_n--)
+		if (old->file_id == frame->file_id && frame->addr - back >= old->offset &&
+		    frame->addr - back - old->offset < old->end - old->start)
+			break;
+	if (!old_n)
+		return;
+	pc = frame->addr - old->offset + old->start;
+	now = ranges_at(set, set_n, pc - back);
+	frame->kind = now && now->file_id ? FRAME_NATIVE : FRAME_PC;
+	frame->file_id = now ? now->file_id : 0;
+	frame->addr = frame->file_id ? pc - now->start + now->offset : pc;
+}
+
+static void pump_resolve(const struct processes *processes, const struct process *p,
+			 struct record_sample *sample)
+{
+	struct frame *frame = sample->frames + sample->kernel_frames;
+	const struct slices *slices = &processes->slices;
+
+	if (!p || !p->ranges_known || !sample->user_slots || sample->slice == p->first)
+		return;
+	for (uint32_t i = 0; i < sample->user_slots; i++)
+		if (frame[i].kind == FRAME_NATIVE)
+			pump_resolve_frame(&frame[i], slices->ranges + sample->slice,
+					   slices_room(slices, sample->slice),
+					   processes_ranges(processes, p), p->n);
+}
+
+static bool pump_pass_on(struct pump *pump, struct queue *queue, const struct process *p,
+			 const struct record_sample *sample, uint32_t len_bytes)
+{
+	struct record_sample *room = queue_reserve(queue, len_bytes);
+
+	if (!room)
+		return false;
+	memcpy(room, sample, len_bytes);
+	pump_resolve(pump->introduce.processes, p, room);
+	queue_commit(queue, len_bytes);
+	return true;
 }
 
 static void pump_sample(struct pump *pump, const struct record_sample *sample, uint32_t len_bytes)
@@ -115,11 +171,11 @@ static void pump_sample(struct pump *pump, const struct record_sample *sample, u
 	p = processes_sample(in->processes, sample);
 	if (p)
 		introduce_for_sample(in, p, sample);
-	if (queue_push(&in->workers->worker[workers_of(in->workers, sample->pid)].samples, sample,
-		       len_bytes))
-		ledger_add(in->ledger, C_lost_sampler_queue_full, 1);
-	else
+	if (pump_pass_on(pump, &in->workers->worker[workers_of(in->workers, sample->pid)].samples, p,
+			 sample, len_bytes))
 		ledger_add(in->ledger, C_sampler_samples, 1);
+	else
+		ledger_add(in->ledger, C_lost_sampler_queue_full, 1);
 }
 
 static void pump_count(struct pump *pump)

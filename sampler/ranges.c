@@ -25,6 +25,13 @@ static uint32_t ranges_find(const struct record_range *set, uint32_t n, uint64_t
 	return low;
 }
 
+const struct record_range *ranges_at(const struct record_range *set, uint32_t n, uint64_t address)
+{
+	uint32_t i = ranges_find(set, n, address);
+
+	return i < n && set[i].start <= address ? &set[i] : NULL;
+}
+
 /* Do both show the same bytes of the same file? Offsets of anonymous memory mean nothing. */
 static bool ranges_agree(const struct record_range *a, const struct record_range *b)
 {

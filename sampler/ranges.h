@@ -23,4 +23,7 @@ int ranges_insert(struct record_range *set, uint32_t *n, uint32_t max,
  */
 bool ranges_has(const struct record_range *set, uint32_t n, const struct record_range *range);
 
+/* The range that holds address; NULL = none. */
+const struct record_range *ranges_at(const struct record_range *set, uint32_t n, uint64_t address);
+
 #endif

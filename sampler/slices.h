@@ -35,6 +35,13 @@ uint32_t slices_take(struct slices *slices, uint32_t n, uint64_t now_ns);
 void slices_drop(struct slices *slices, uint32_t first, uint64_t now_ns);
 /* May range n be added in place? */
 int slices_has_room(const struct slices *slices, uint32_t first, uint32_t n);
+/* How many ranges may stand in the slice that begins at first; 0 = none begins there. */
+static inline uint32_t slices_room(const struct slices *slices, uint32_t first)
+{
+	return first % SLICES_BLOCK || first / SLICES_BLOCK >= slices->blocks
+		       ? 0
+		       : slices->block[first / SLICES_BLOCK].length * SLICES_BLOCK;
+}
 static inline void slices_share(struct slices *slices, uint32_t first)
 {
 	slices->block[first / SLICES_BLOCK].users++;

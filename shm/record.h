@@ -128,8 +128,9 @@ struct record_sample {
 	__u16 kernel_frames;
 	__u16 user_slots; /* struct frame slots, cookies included */
 	__u8 stop;	  /* enum record_stop */
-	__u8 unused[3];
-	__u32 stack_bytes;
+	__u8 unused;
+	__u16 stack_bytes;
+	__u32 slice; /* of BPF's range array, by which the user frames were resolved */
 	char comm[RECORD_COMM_BYTES];
 	struct frame frames[];
 };

@@ -448,6 +448,45 @@ static void test_sideband_in_the_order_of_time(void **state)
 	assert_int_equal(count(C_processes), 0);
 }
 
+/* BPF looked at the ranges of before; something else has been mapped there since, before the sample. */
+static void test_sample_by_an_old_slice(void **state)
+{
+	struct {
+		struct record_sample sample;
+		struct frame frame[3];
+	} s;
+	struct process *p;
+
+	(void)state;
+	exec(0, 10, 10 * S + 100);
+	mmap2(0, 10, 0x1000, 7, "/bin/x", 10 * S + 200);
+	mmap2(0, 10, 0x5000, 8, "/lib/a", 10 * S + 300);
+	sample(10, 5, 0);
+	turn();
+	p = processes_find(&self.processes, 10);
+	s.sample = sample_of(10, 5, 0);
+	s.sample.slice = p->first;
+	/* replaced before the sample, and another one after it */
+	mmap2(0, 10, 0x5000, 9, "/lib/b", now - 10);
+	mmap2(0, 10, 0x1000, 10, "/bin/y", now + 10);
+	s.sample.header.len_bytes = sizeof(s);
+	s.sample.user_slots = 3;
+	s.frame[0] = (struct frame){FRAME_NATIVE, 0, 0, 2, 0x10};
+	s.frame[1] = (struct frame){FRAME_NATIVE, FRAME_RETURN, 0, 2, 0x1000};
+	s.frame[2] = (struct frame){FRAME_NATIVE, FRAME_RETURN, 0, 1, 0x20};
+	ring_put(&s, sizeof(s));
+	while (next(&world.samples_in))
+		;
+	turn();
+	assert_int_equal(next(&world.samples_in), RECORD_SAMPLE);
+	assert_int_equal(record.sample.frames[0].file_id, 3);
+	assert_int_equal(record.sample.frames[0].addr, 0x10);
+	assert_int_equal(record.sample.frames[1].file_id, 3);
+	assert_int_equal(record.sample.frames[1].addr, 0x1000);
+	assert_int_equal(record.sample.frames[2].file_id, 1);
+	assert_int_equal(record.sample.frames[2].addr, 0x20);
+}
+
 /* A sample is seen with the side-band up to its own time, not with what came later. */
 static void test_sample_before_exec(void **state)
 {
@@ -770,6 +809,7 @@ int main(void)
 	    TEST(test_gone_process),
 	    TEST(test_kernel_thread_is_not_asked_for),
 	    TEST(test_sideband_in_the_order_of_time),
+	    TEST(test_sample_by_an_old_slice),
 	    TEST(test_sample_before_exec),
 	    TEST(test_lost_sideband_asks_again),
 	    TEST(test_broker_silent_asked_again),
