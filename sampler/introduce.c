@@ -85,17 +85,20 @@ static bool introduce_file(struct introduce *in, const struct process *p,
 	return file->asked & bit;
 }
 
-static struct record_mapping introduce_record(const struct process *p,
+static struct record_mapping introduce_record(const struct introduce *in, const struct process *p,
 					      const struct record_range *range)
 {
-	return (struct record_mapping){.header = {sizeof(struct record_mapping), RECORD_MAPPING, 0},
-				       .pid = p->pid,
-				       .range = *range};
+	return (struct record_mapping){
+	    .header = {sizeof(struct record_mapping), RECORD_MAPPING, 0},
+	    .pid = p->pid,
+	    .after = in->workers->worker[introduce_worker(in, p)].samples.cursor,
+	    .range = *range};
 }
 
 static bool introduce_snapshot(struct introduce *in, const struct process *p, uint32_t flags)
 {
-	struct queue *queue = &in->workers->worker[introduce_worker(in, p)].process;
+	struct worker *worker = &in->workers->worker[introduce_worker(in, p)];
+	struct queue *queue = &worker->process;
 	const struct record_range *ranges = processes_ranges(in->processes, p);
 	uint32_t n = p->ranges_known ? p->n : 0;
 	size_t bytes = sizeof(struct record_process) + n * sizeof(struct record_mapping);
@@ -111,9 +114,10 @@ static bool introduce_snapshot(struct introduce *in, const struct process *p, ui
 					.start_hi_ns = p->start_hi_ns,
 					.exec_id = p->exec_id,
 					.flags = flags,
-					.mappings = n};
+					.mappings = n,
+					.after = worker->samples.cursor};
 	for (uint32_t i = 0; i < n; i++)
-		mapping[i] = introduce_record(p, &ranges[i]);
+		mapping[i] = introduce_record(in, p, &ranges[i]);
 	queue_commit(queue, bytes);
 	return true;
 }
@@ -150,7 +154,7 @@ void introduce_for_sample(struct introduce *in, struct process *p,
 void introduce_mapping(struct introduce *in, struct process *p, const struct record_range *range)
 {
 	struct queue *queue = &in->workers->worker[introduce_worker(in, p)].process;
-	struct record_mapping record = introduce_record(p, range);
+	struct record_mapping record = introduce_record(in, p, range);
 
 	p->introduced = introduce_file(in, p, range) && !queue_push(queue, &record, sizeof(record));
 	ledger_add(in->ledger, C_introductions_failed, !p->introduced);

@@ -207,6 +207,8 @@ static void turn(void)
 	read_messages();
 	ask_for_chunk(now_ns);
 	store_count(&self.store, &self.child.ledger);
+	ring_begin(&self.pump.ring);
+	now_ns = child_now_ns();
 	processes_sweep(&self.processes, now_ns);
 	empty = pump_turn(&self.pump, now_ns);
 	pump_commit(&self.pump);

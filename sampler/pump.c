@@ -223,7 +223,6 @@ bool pump_turn(struct pump *pump, uint64_t now_ns)
 	bool empty;
 
 	pump->introduce.now_ns = now_ns;
-	ring_begin(&pump->ring);
 	empty = !sideband_begin(&pump->sideband, now_ns) && pump->ring.cursor == pump->ring.end;
 	while ((record = ring_next(&pump->ring, &len_bytes))) {
 		pump_sample(pump, record, len_bytes);

@@ -21,8 +21,9 @@ struct pump {
 };
 
 /*
- * Everything that the rings hold now. now_ns: this turn began. True when the rings were empty, so
- * that nothing was to be done.
+ * Everything that the rings hold: samples up to the last ring_begin(), side-band records up to now_ns,
+ * which is read behind it, so that no sample is newer than the side-band. True when the rings were
+ * empty, so that nothing was to be done.
  */
 bool pump_turn(struct pump *pump, uint64_t now_ns);
 /* Handler of the side-band; arg is the pump. */

@@ -170,12 +170,14 @@ struct record_process {
 	__u64 exec_id;
 	__u32 flags; /* enum process_flag */
 	__u32 mappings; /* number of RECORD_MAPPING records that follow directly */
+	__u64 after;	/* position in the sample queue: samples before it are older than this */
 };
 
 struct record_mapping {
 	struct record_header header;
 	__u32 pid;
 	__u32 unused;
+	__u64 after; /* as in struct record_process */
 	struct record_range range;
 };
 
@@ -201,8 +203,8 @@ _Static_assert(sizeof(struct record_header) == 8, "header");
 _Static_assert(sizeof(struct record_sample) == 96, "sample header");
 _Static_assert(sizeof(struct record_regs) == 144, "registers");
 _Static_assert(sizeof(struct record_range) == 32, "range");
-_Static_assert(sizeof(struct record_process) == 48, "process");
-_Static_assert(sizeof(struct record_mapping) == 48, "mapping");
+_Static_assert(sizeof(struct record_process) == 56, "process");
+_Static_assert(sizeof(struct record_mapping) == 56, "mapping");
 _Static_assert(sizeof(struct record_exit) == 24, "exit");
 _Static_assert(sizeof(struct record_file) == 288, "file");
 

@@ -132,12 +132,18 @@ static void worker_collect(struct worker *w, enum counter counter, uint64_t *cou
 	*counted = 0;
 }
 
+/* Everything before this in the process queue has been taken. */
+static uint64_t worker_process_done(const struct worker *w)
+{
+	return w->process_queue.cursor - (uint64_t)(w->record_bytes > 0 ? w->record_bytes : 0);
+}
+
 static void worker_commit(struct worker *w)
 {
 	struct ledger_writer *ledger = worker_ledger(w);
 
 	ledger->now.position[WORKER_SAMPLES_TAIL] = w->samples_done;
-	ledger->now.position[WORKER_PROCESS_TAIL] = w->process_queue.cursor;
+	ledger->now.position[WORKER_PROCESS_TAIL] = worker_process_done(w);
 	ledger->now.position[WORKER_OUTPUT_HEAD] = w->output.cursor;
 	worker_collect(w, C_files_indexed, &w->files.indexed);
 	worker_collect(w, C_files_bad, &w->files.bad);
@@ -150,7 +156,7 @@ static void worker_commit(struct worker *w)
 	ledger_commit(ledger);
 	queue_publish(&w->output, w->output.cursor);
 	queue_release(&w->samples, w->samples_done);
-	queue_release(&w->process_queue, w->process_queue.cursor);
+	queue_release(&w->process_queue, worker_process_done(w));
 	w->dirty = false;
 }
 
@@ -214,24 +220,42 @@ static void worker_channels(struct worker *w)
 		worker_broken(w, ROLE_SAMPLER, -EPROTO);
 }
 
-static void worker_process_queue(struct worker *w)
+/* Where in the sample queue a record of the process queue belongs; 0 = anywhere. */
+static uint64_t worker_record_after(const union worker_record *record)
 {
-	union {
-		struct record_header header;
-		struct record_file file;
-		char bytes[512];
-	} record;
-	long len;
-
-	while ((len = queue_next(&w->process_queue, &record, sizeof(record))) > 0) {
-		w->dirty = true;
-		if (record.header.kind == RECORD_FILE && len == sizeof(record.file))
-			files_record(&w->files, &record.file);
-		else
-			processes_record(&w->processes, &record.header);
+	switch (record->header.kind) {
+	case RECORD_PROCESS:
+		return record->process.after;
+	case RECORD_MAPPING:
+		return record->mapping.after;
+	default:
+		return 0;
 	}
-	if (len < 0)
-		worker_broken(w, ROLE_SAMPLER, (int)len);
+}
+
+/*
+ * Take what was said before the sample at work was passed on, so that an older sample is not
+ * resolved by mappings that came after it; with `all`, also what was said since: it may be what
+ * the sample at work waits for.
+ */
+static void worker_process_queue(struct worker *w, bool all)
+{
+	union worker_record *record = &w->record;
+
+	while (!w->broken) {
+		if (w->record_bytes == 0)
+			w->record_bytes = queue_next(&w->process_queue, record, sizeof(*record));
+		if (w->record_bytes < 0)
+			worker_broken(w, ROLE_SAMPLER, (int)w->record_bytes);
+		if (w->record_bytes <= 0 || (!all && worker_record_after(record) > w->samples_done))
+			return;
+		w->dirty = true;
+		if (record->header.kind == RECORD_FILE && w->record_bytes == sizeof(record->file))
+			files_record(&w->files, &record->file);
+		else
+			processes_record(&w->processes, &record->header);
+		w->record_bytes = 0;
+	}
 }
 
 /* --- One sample. --- */
@@ -468,7 +492,7 @@ static uint32_t worker_batch(struct worker *w)
 	w->waiting = false;
 	while (done < BATCH_SAMPLES && !w->broken && worker_take(w)) {
 		/* What the sampler said before it passed this sample on. */
-		worker_process_queue(w);
+		worker_process_queue(w, false);
 		if (!worker_begin(w)) {
 			worker_count(w, C_lost_symbolizer_poison);
 		} else if (!worker_sample(w)) {
@@ -497,7 +521,7 @@ bool worker_turn(struct worker *w)
 
 	patience_earn(&w->patience, child_now_ns());
 	worker_channels(w);
-	worker_process_queue(w);
+	worker_process_queue(w, w->waiting);
 	done = worker_batch(w);
 	worker_rest(w);
 	if (kallsyms_refresh(&w->kallsyms, child_now_ns()))

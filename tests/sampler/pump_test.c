@@ -265,6 +265,7 @@ static bool turn(void)
 	assert_int_equal(inbox_read(&self.inbox, &self.workers.worker[0].channel, 0), 0);
 	now += S / 10;
 	processes_sweep(&self.processes, now);
+	ring_begin(&self.pump.ring);
 	empty = pump_turn(&self.pump, now);
 	pump_commit(&self.pump);
 	return empty;
