@@ -305,8 +305,12 @@ UNWIND_INLINE void sample_output(struct scratch *s, struct bpf_cpu *cpu, __u64 e
 {
 	__u64 bytes = HEAD_BYTES + extra_bytes +
 		      (s->sample.kernel_frames + s->sample.user_slots) * sizeof(struct frame);
-	/* Its reader looks by itself several times a second; it is woken when it falls behind. */
-	__u64 wake = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > setting_wakeup_bytes
+	/*
+	 * Its reader looks by itself several times a second; it is woken when it falls behind, and for
+	 * a process that is not known yet: it may not live long enough to be asked later.
+	 */
+	__u64 wake = s->sample.stack_bytes ||
+				     bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > setting_wakeup_bytes
 			     ? BPF_RB_FORCE_WAKEUP
 			     : BPF_RB_NO_WAKEUP;
 

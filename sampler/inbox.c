@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#define HURRY_NS 1000000000ull
 #define MESSAGES_PER_TURN 1024
 
 /* One range of the broker's; it knows no generations. False: no id to be had. */
@@ -80,7 +81,7 @@ static void inbox_ranges(struct inbox *inbox, const struct message *message, int
 /* Errors that another try, perhaps through another process, may not meet. */
 static bool inbox_may_retry(int32_t error)
 {
-	return error == ESRCH || error == ENOENT || error == EAGAIN || error == ENOMEM ||
+	return error == ESRCH || error == ENOENT || error == ESTALE || error == EAGAIN || error == ENOMEM ||
 	       error == ENFILE || error == EMFILE;
 }
 
@@ -95,8 +96,10 @@ static void inbox_file_key(struct inbox *inbox, const struct message *message, i
 	if (!file)
 		return;
 	if (m->error) {
-		if (inbox_may_retry(m->error))
+		if (inbox_may_retry(m->error)) {
 			file->asked = 0;
+			inbox->introduce->hurry_ns = inbox->introduce->now_ns + HURRY_NS;
+		}
 		return;
 	}
 	if (file->key.inode &&

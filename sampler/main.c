@@ -20,7 +20,7 @@
 #include "supervisor/sandbox.h"
 
 #define TURN_MS	      100
-#define DRAIN_TURN_MS 5
+#define HURRY_TURN_MS 5
 #define REPORT_NS     1000000000ull
 #define CHUNK_WAIT_NS 1000000000ull
 #define CHUNK_TRIES   5u
@@ -226,9 +226,10 @@ int main(int argc, char **argv)
 	sandbox_enter(ROLE_SAMPLER);
 	child_ready(&self.child);
 	while (child_continue(&self.child)) {
-		bool hurry = self.child.draining && !self.child.drained;
+		bool hurry = (self.child.draining && !self.child.drained) ||
+			     self.pump.introduce.now_ns < self.pump.introduce.hurry_ns;
 
-		epoll_wait(self.epoll, events, 16, hurry ? DRAIN_TURN_MS : TURN_MS);
+		epoll_wait(self.epoll, events, 16, hurry ? HURRY_TURN_MS : TURN_MS);
 		turn();
 	}
 	return 0;

@@ -277,7 +277,10 @@ static bool worker_wait_for_process(struct worker *w, const struct view *view,
 	if (view->record->stop == STOP_NO_USER || (process->flags & PROCESS_GONE) ||
 	    (!needs_ranges && !needs_info))
 		return false;
-	return worker_may_wait(w, &process->wait_until_ns, &process->waited, PROCESS_WAIT_NS);
+	if (!worker_may_wait(w, &process->wait_until_ns, &process->waited, PROCESS_WAIT_NS))
+		return false;
+	w->wants_ranges = needs_ranges;
+	return true;
 }
 
 /* Ask for what the frames point into; true when one of the files is worth waiting for. */
@@ -521,7 +524,8 @@ bool worker_turn(struct worker *w)
 
 	patience_earn(&w->patience, child_now_ns());
 	worker_channels(w);
-	worker_process_queue(w, w->waiting);
+	worker_process_queue(w, w->wants_ranges);
+	w->wants_ranges = false;
 	done = worker_batch(w);
 	worker_rest(w);
 	if (kallsyms_refresh(&w->kallsyms, child_now_ns()))

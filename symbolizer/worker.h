@@ -63,6 +63,7 @@ struct worker {
 	long record_bytes;	    /* of it; 0 = none */
 	bool dirty;	       /* there is something to commit */
 	bool waiting;	       /* the sample at work waits for something */
+	bool wants_ranges;     /* ... for the ranges of its process */
 	bool broken;	       /* a peer lies: leave */
 
 	/* A sample that ended us before, as an earlier instance left it in the ledger. */
