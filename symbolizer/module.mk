@@ -4,9 +4,11 @@ SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/symbolize.c symbolizer/process.
 	symbolizer/files.c symbolizer/reader.c symbolizer/elffile.c symbolizer/symbols.c \
 	symbolizer/demangle.c symbolizer/kallsyms.c symbolizer/cgroup.c symbolizer/define.c \
 	symbolizer/walk.c symbolizer/view.c symbolizer/patience.c symbolizer/lru.c \
-	symbolizer/sha256.c symbolizer/elfparts.c symbolizer/cursor.c symbolizer/cfi.c \
-	symbolizer/cfientry.c symbolizer/dwarfexpr.c symbolizer/cfirule.c symbolizer/cfifill.c \
-	symbolizer/tablebuild.c symbolizer/ehframe.c
+	symbolizer/sha256.c $(EHFRAME_SRCS)
+# From an open ELF file to its unwind table.
+EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/cfi.c symbolizer/cfientry.c symbolizer/cfirule.c \
+	symbolizer/cfifill.c symbolizer/dwarfexpr.c symbolizer/cursor.c symbolizer/elfparts.c \
+	symbolizer/tablebuild.c
 # liburing.so of 2.3 lacks the calls that restrict a ring; the archive has them.
 SYMBOLIZER_LIBS = -lelf -l:liburing.a -liberty
 sconce-symbolizer_SRCS = symbolizer/main.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS)

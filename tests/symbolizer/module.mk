@@ -21,3 +21,21 @@ $(BUILD)/tests/fuzz/elf_fuzz: $(ELF_FUZZ_SRCS)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address -o $@ $^ \
 		$(SYMBOLIZER_LIBS)
+
+# Unwind tables: made by hand and damaged, then against libdw (EHFRAME_ALL=1: every file there is).
+EHFRAME_TEST_SRCS = tests/symbolizer/tables.c $(EHFRAME_SRCS) symbolizer/elffile.c \
+	symbolizer/reader.c symbolizer/sha256.c shm/table.c
+define ehframe_test
+TESTS += tests/symbolizer/$1
+tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c $(EHFRAME_TEST_SRCS)
+tests/symbolizer/$1_LIBS = $(SYMBOLIZER_TEST_LIBS) -ldw
+endef
+$(foreach t,ehframe_test ehframe_libdw_test,$(eval $(call ehframe_test,$t)))
+tests/symbolizer/ehframe_test_SRCS += tests/symbolizer/cfi_image.c
+tests/symbolizer/ehframe_libdw_test_SRCS += tests/symbolizer/cfa_world.c
+
+EHFRAME_FUZZ_SRCS = tests/fuzz/ehframe_fuzz.c $(EHFRAME_TEST_SRCS)
+$(BUILD)/tests/fuzz/ehframe_fuzz: $(EHFRAME_FUZZ_SRCS)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $^ $(SYMBOLIZER_LIBS)

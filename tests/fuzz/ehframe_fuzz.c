@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes as an ELF file: its unwind table passes the check of the sampler, or there is none.
+ * Built by hand, with a corpus of the files that the unit test makes:
+ *   make build/tests/fuzz/ehframe_fuzz && EHFRAME_CORPUS=CORPUS build/tests/symbolizer/ehframe_test
+ *   build/tests/fuzz/ehframe_fuzz CORPUS
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "tests/symbolizer/tables.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct tables_result r = tables_compile_bytes(data, size);
+	uint64_t next;
+
+	for (uint64_t at = 0; r.err == 0 && at < 1 << 17; at += 1021)
+		if (tables_find(r.table, at, &next) && next <= at)
+			__builtin_trap();
+	free(r.table);
+	return 0;
+}

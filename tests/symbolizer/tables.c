@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "tests/symbolizer/tables.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbolizer/ehframe.h"
+
+static double tables_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+struct tables_result tables_compile(int fd)
+{
+	struct tables_result r = {.err = -EBADF};
+	static struct reader reader;
+	static int ready;
+	struct elffile file;
+	struct stat st;
+	int slot;
+
+	if (!ready++)
+		reader_open(&reader, false);
+	if (fd < 0 || fstat(fd, &st))
+		return r;
+	slot = reader_add(&reader, fd);
+	r.ms = tables_now_ms();
+	r.err = elffile_open(&file, &reader, slot, (uint64_t)st.st_size);
+	if (r.err == 0) {
+		r.err = ehframe_compile(&file, 7, &r.table, &r.bytes);
+		memcpy(r.segments, file.segments, sizeof(r.segments));
+		r.segments_n = file.segments_n;
+		elffile_close(&file);
+	}
+	r.ms = tables_now_ms() - r.ms;
+	reader_remove(&reader, slot);
+	/* Both the tests and the fuzzer stand on it. */
+	if (r.err == 0 && table_check(r.table, r.bytes))
+		abort();
+	return r;
+}
+
+struct tables_result tables_compile_bytes(const void *bytes, size_t n)
+{
+	int fd = memfd_create("elf", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, bytes, n) != (ssize_t)n)
+		abort();
+	return tables_compile(fd);
+}
+
+const struct table_rule *tables_find(const struct table_header *table, uint64_t offset,
+				     uint64_t *next)
+{
+	const struct table_page *pages = (const struct table_page *)(table + 1), *page;
+	const uint32_t *rows = (const uint32_t *)(pages + table->pages);
+	uint64_t index = (offset >> TABLE_PAGE_SHIFT) - table->first_page;
+	uint32_t low = 0, high;
+
+	if (index >= table->pages)
+		return NULL;
+	page = &pages[index];
+	high = page->count;
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if ((rows[page->first + middle] & 0xffff) <= (offset & 0xffff))
+			low = middle;
+		else
+			high = middle;
+	}
+	*next = (offset >> TABLE_PAGE_SHIFT << TABLE_PAGE_SHIFT) +
+		(high < page->count ? rows[page->first + high] & 0xffff : 1u << TABLE_PAGE_SHIFT);
+	return (const struct table_rule *)(rows + table->rows) + (rows[page->first + low] >> 16);
+}
+
+const char *tables_text(const struct table_rule *r, char text[TABLES_TEXT_BYTES])
+{
+	static const char *const names[] = {"sp", "fp", "rax", "rdx", "rcx", "rbx", "rsi", "rdi",
+					    "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"};
+	size_t n = TABLES_TEXT_BYTES;
+	char fp[24], ra[24];
+
+	snprintf(fp, sizeof(fp), r->fp == RULE_FP_CFA ? "@cfa%+d" : "@fp%+d", r->fp_offset);
+	if (r->fp == RULE_FP_SAME || r->fp == RULE_FP_UNDEFINED)
+		snprintf(fp, sizeof(fp), r->fp == RULE_FP_SAME ? "=" : "?");
+	snprintf(ra, sizeof(ra), "@cfa%+d", r->ra_offset);
+	if (r->ra == RULE_RA_REGISTER)
+		snprintf(ra, sizeof(ra), "=%s", names[r->ra_register]);
+	if (r->cfa == RULE_INVALID || r->cfa == RULE_STOP)
+		snprintf(text, n, r->cfa == RULE_STOP ? "stop" : "invalid");
+	else if (r->cfa == RULE_SIGNAL)
+		snprintf(text, n, "signal%+d", r->cfa_offset);
+	else if (r->cfa == RULE_PLT)
+		snprintf(text, n, "plt%u fp%s ra%s", r->add, fp, ra);
+	else if (r->cfa == RULE_DEREF)
+		snprintf(text, n, "*(%s%+d)+%u fp%s ra%s", names[r->cfa_register], r->cfa_offset,
+			 r->add, fp, ra);
+	else
+		snprintf(text, n, "%s%+d fp%s ra%s", names[r->cfa_register], r->cfa_offset, fp, ra);
+	return text;
+}
