@@ -154,6 +154,15 @@ static void ehframe_cut(struct cfi_section *section)
 	section->size = at;
 }
 
+/* What Go's linker writes into .debug_frame leaves out where the frame pointer is. */
+static bool ehframe_is_go(struct ehframe *e)
+{
+	GElf_Shdr header;
+
+	return elfparts_find(e->file, ".gopclntab", &header) == 0 ||
+	       elfparts_find(e->file, ".data.rel.ro.gopclntab", &header) == 0;
+}
+
 static int ehframe_read(struct ehframe *e)
 {
 	struct cfi_section *eh = &e->sections[SOURCE_EH_FRAME];
@@ -168,9 +177,7 @@ static int ehframe_read(struct ehframe *e)
 		ehframe_cut(eh);
 	}
 	err = eh->bytes ? ehframe_list(e, SOURCE_EH_FRAME) : 0;
-	/* What Go's linker writes there leaves out where the frame pointer is. */
-	if (err || e->ranges_n >= EHFRAME_NEARLY_EMPTY ||
-	    elfparts_find(e->file, ".gopclntab", &header) == 0 ||
+	if (err || e->ranges_n >= EHFRAME_NEARLY_EMPTY || ehframe_is_go(e) ||
 	    elfparts_section(e->file, ".debug_frame", &header, &debug->bytes))
 		return err;
 	debug->size = header.sh_size;

@@ -88,7 +88,8 @@ void cfi_image_fde(struct cfi_image *image, uint32_t start, uint32_t bytes, cons
 
 static size_t write_part(uint8_t *bytes, size_t at, const void *part, size_t n)
 {
-	memcpy(bytes + at, part, n);
+	if (n)
+		memcpy(bytes + at, part, n);
 	return at + n;
 }
 

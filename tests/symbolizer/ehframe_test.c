@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "symbolizer/ehframe.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -339,6 +340,41 @@ static void test_debug_frame(void **state)
 	free(r.table);
 }
 
+/* Without section headers .eh_frame is found by the program headers, and the table is the same. */
+static void test_no_sections(void **state)
+{
+	static const char *const paths[] = {"/lib/x86_64-linux-gnu/libc.so.6",
+					    "/lib64/ld-linux-x86-64.so.2", "/usr/bin/bash"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct tables_result whole, bare;
+		FILE *file = fopen(paths[i], "r");
+		uint8_t *bytes = malloc(16u << 20);
+		Elf64_Ehdr *header = (Elf64_Ehdr *)bytes;
+		size_t n;
+
+		if (!file) {
+			free(bytes);
+			continue;
+		}
+		assert_non_null(bytes);
+		n = fread(bytes, 1, 16u << 20, file);
+		fclose(file);
+		whole = tables_compile_bytes(bytes, n);
+		header->e_shoff = 0;
+		header->e_shnum = header->e_shstrndx = 0;
+		bare = tables_compile_bytes(bytes, n);
+		assert_int_equal(whole.err, 0);
+		assert_int_equal(bare.err, 0);
+		assert_int_equal(whole.bytes, bare.bytes);
+		assert_memory_equal(whole.table, bare.table, bare.bytes);
+		free(whole.table);
+		free(bare.table);
+		free(bytes);
+	}
+}
+
 /* The only limit that can be reached with a file of some size: rows. */
 static void test_too_many_rows(void **state)
 {
@@ -465,7 +501,8 @@ int main(void)
 	    cmocka_unit_test(test_signal),	cmocka_unit_test(test_forms),
 	    cmocka_unit_test(test_gaps),	cmocka_unit_test(test_pages),
 	    cmocka_unit_test(test_debug_frame), cmocka_unit_test(test_too_many_rows),
-	    cmocka_unit_test(test_damaged),	cmocka_unit_test(test_check),
+	    cmocka_unit_test(test_no_sections), cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_check),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
