@@ -125,15 +125,15 @@ static void viewer_run(struct viewer *viewer, struct http *page, struct http *in
 	int timeout_ms;
 
 	while (child_continue(&viewer->child)) {
+		/* All that arrived is shown: there is nothing to finish. */
+		if (viewer->child.draining)
+			child_drained(&viewer->child);
 		timeout_ms = http_timeout_ms(intake, http_timeout_ms(page, TURN_MS));
 		epoll_wait(epoll_fd, events, 4, timeout_ms);
 		http_turn(page);
 		http_turn(intake);
 		viewer_sweep(viewer);
 		viewer_commit(viewer);
-		/* All that arrived is shown: there is nothing to finish. */
-		if (viewer->child.draining)
-			child_drained(&viewer->child);
 	}
 }
 
