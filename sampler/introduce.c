@@ -132,17 +132,23 @@ static void introduce_process(struct introduce *in, struct process *p, uint32_t 
 	ledger_add(in->ledger, p->introduced ? C_introductions : C_introductions_failed, 1);
 }
 
+void introduce_ask_ranges(struct introduce *in, struct process *p)
+{
+	if (processes_stale(in->processes, p) && in->now_ns >= p->ask_after_ns &&
+	    introduce_ask_process(in, p, true)) {
+		p->asked = p->identified = true;
+		p->ask_after_ns = in->now_ns + ASK_AGAIN_NS;
+	}
+}
+
 void introduce_for_sample(struct introduce *in, struct process *p,
 			  const struct record_sample *sample)
 {
 	bool walks = sample->stop != STOP_NO_USER && sample->stop != STOP_COMPAT32;
 
 	/* Ranges are asked for only where there is a user stack: kernel threads have none. */
-	if (walks && processes_stale(in->processes, p) && in->now_ns >= p->ask_after_ns &&
-	    introduce_ask_process(in, p, true)) {
-		p->asked = p->identified = true;
-		p->ask_after_ns = in->now_ns + ASK_AGAIN_NS;
-	}
+	if (walks)
+		introduce_ask_ranges(in, p);
 	if (!p->introduced)
 		introduce_process(in, p, !p->ranges_known && p->asked ? PROCESS_PENDING : 0);
 	if (!p->identified)

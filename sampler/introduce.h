@@ -26,6 +26,8 @@ struct introduce {
 /* Before a sample of p goes to its worker: tell who it is, and ask for what is not known. */
 void introduce_for_sample(struct introduce *in, struct process *p,
 			  const struct record_sample *sample);
+/* What p has mapped is not known, or not for sure: ask, if that was not done a moment ago. */
+void introduce_ask_ranges(struct introduce *in, struct process *p);
 /* p, which is introduced, has mapped one range more. */
 void introduce_mapping(struct introduce *in, struct process *p, const struct record_range *range);
 /* The broker answered: the ranges of p are known now, or error says why not. */

@@ -63,6 +63,7 @@ static void open_tables(const struct config *config)
 	int cleared;
 
 	self.pump.cpus_n = config->runtime.cpus;
+	self.pump.everyone = config->all;
 	self.pump.cpus = map_table(FD_SAMPLER_CPUS, self.pump.cpus_n * sizeof(struct bpf_cpu),
 				   PROT_READ, "cpus");
 	cleared = store_open(&self.store, FD_SAMPLER_FILES, FD_SAMPLER_CHUNKS, config->unwind_bytes);

@@ -218,16 +218,24 @@ void processes_fork(struct processes *t, uint32_t pid, uint32_t parent_pid, uint
 	}
 }
 
-void processes_exec(struct processes *t, uint32_t pid, uint64_t time_ns)
+struct process *processes_meet(struct processes *t, uint32_t pid, uint64_t time_ns)
 {
 	struct process *p = processes_find(t, pid);
 
-	if (!p) {
-		p = processes_begin(t, pid, time_ns);
-		if (!p)
-			return;
+	if (p)
+		return p;
+	p = processes_begin(t, pid, time_ns);
+	if (p)
 		p->start_hi_ns = time_ns; /* some time before */
-	}
+	return p;
+}
+
+void processes_exec(struct processes *t, uint32_t pid, uint64_t time_ns)
+{
+	struct process *p = processes_meet(t, pid, time_ns);
+
+	if (!p)
+		return;
 	process_unpublish(p);
 	process_clear_ranges(t, p);
 	p->exec_id++;

@@ -64,6 +64,8 @@ void processes_init(struct processes *t, uint32_t max, struct record_range *rang
 /* Set the clock; forget who exited long enough ago. Once per turn. */
 void processes_sweep(struct processes *t, uint64_t now_ns);
 struct process *processes_find(struct processes *t, uint32_t pid);
+/* The process that did something at time_ns, made if needed; NULL when there is no room. */
+struct process *processes_meet(struct processes *t, uint32_t pid, uint64_t time_ns);
 
 /* Side-band. processes_map() returns NULL when nothing has changed for anybody. */
 void processes_fork(struct processes *t, uint32_t pid, uint32_t parent_pid, uint64_t time_ns);

@@ -38,7 +38,15 @@ static bool pump_range(struct files *files, const union sideband_record *r,
 
 static void pump_fork(struct pump *pump, const union sideband_record *r, uint64_t time_ns)
 {
+	struct process *parent;
+
 	processes_fork(pump->introduce.processes, r->task.pid, r->task.parent_pid, time_ns);
+	/* Children that do not live long enough to be asked about have what their parent has. */
+	parent = pump->everyone && r->task.pid != r->task.parent_pid
+		     ? processes_meet(pump->introduce.processes, r->task.parent_pid, time_ns)
+		     : NULL;
+	if (parent)
+		introduce_ask_ranges(&pump->introduce, parent);
 }
 
 static void pump_exit(struct pump *pump, const union sideband_record *r, uint64_t time_ns)

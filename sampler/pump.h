@@ -18,6 +18,7 @@ struct pump {
 	struct introduce introduce;
 	const struct bpf_cpu *cpus;
 	uint32_t cpus_n;
+	bool everyone; /* is sampled */
 };
 
 /*
