@@ -107,6 +107,12 @@ static void test_maps_and_insns(void **state)
 		   rig.config.ranges_max, BPF_F_MMAPABLE);
 	assert_map(rig.bpf.fd.cpus, "cpus", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct bpf_cpu),
 		   rig.config.runtime.cpus, BPF_F_MMAPABLE);
+	assert_map(rig.bpf.fd.files, "files", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct bpf_file),
+		   TABLES_FILES_MAX + 1, BPF_F_MMAPABLE);
+	assert_map(rig.bpf.fd.chunks, "chunks", BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4,
+		   (uint32_t)(rig.config.unwind_bytes / TABLES_CHUNK_BYTES), 0);
+	assert_map(rig.bpf.fd.chunk, "chunk", BPF_MAP_TYPE_ARRAY, 4, TABLES_CHUNK_BYTES, 1,
+		   BPF_F_MMAPABLE);
 	assert_map(rig.bpf.fd.targets, "targets", BPF_MAP_TYPE_HASH, 4, 4, TABLES_TARGETS_MAX, 0);
 	assert_map(rig.bpf.fd.events, "events", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES, 0);
 	assert_int_equal(bpf_map_lookup_elem(rig.bpf.fd.targets, &self, &one), 0);

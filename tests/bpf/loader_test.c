@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <limits.h>
 #include <poll.h>
@@ -30,6 +31,7 @@
 
 #include <cmocka.h>
 
+#include "bpf/tables.h"
 #include "proto/channel.h"
 #include "proto/config.h"
 #include "proto/fds.h"
@@ -43,6 +45,7 @@ struct setup {
 	uid_t uid;	   /* 0 = stay root */
 	uint32_t caps[2];  /* kept with another uid */
 	int send_buffer;   /* 0 = as it is */
+	int chunks;	   /* 0 = none: the map of chunks */
 };
 
 struct handed {
@@ -108,6 +111,8 @@ static pid_t loader_start(const struct setup *setup, int channel_fd, int config_
 	/* Both are above the numbers that they go to. */
 	if (dup2(channel_fd, FD_SUPERVISOR) < 0 || dup2(config_fd, FD_CONFIG) < 0)
 		_exit(100);
+	if (setup->chunks && dup2(setup->chunks, FD_LOADER_CHUNKS) < 0)
+		_exit(104);
 	/* Opened first: the build folder may be closed to the uid that it becomes. */
 	binary = open(path, O_PATH | O_CLOEXEC);
 	become(setup);
@@ -208,6 +213,27 @@ static void assert_loaded(size_t links)
 	assert_int_equal(handed.of[BPF_SAMPLING], online);
 	assert_int_equal(handed.of[BPF_SIDEBAND], online);
 	assert_int_equal(handed.of[BPF_LINK], links);
+	for (int object = BPF_FILES; object <= BPF_CHUNK; object++)
+		assert_int_equal(handed.of[object], 1);
+}
+
+static int handed_fd(enum bpf_object object)
+{
+	for (size_t i = 0; i < handed.n; i++)
+		if (handed.what[i].object == object)
+			return handed.fd[i];
+	return -1;
+}
+
+/* The id of the chunk of this number; 0 = there is none. */
+static uint32_t chunk_id(int chunks, uint32_t number)
+{
+	uint32_t id = 0;
+	union bpf_attr attr = {.map_fd = (uint32_t)chunks,
+			       .key = (uint64_t)(uintptr_t)&number,
+			       .value = (uint64_t)(uintptr_t)&id};
+
+	return syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)) ? 0 : id;
 }
 
 static void assert_refused(int error, const char *advice)
@@ -256,6 +282,36 @@ static void test_waits_for_a_slow_reader(void **state)
 	config_init(true);
 	loader_run(&(struct setup){.send_buffer = 1});
 	assert_loaded(0);
+	handed_close();
+}
+
+static void test_adds_a_chunk(void **state)
+{
+	struct setup setup = {.uid = STRANGER_UID, .caps = {0, 1u << (CAP_BPF - 32)}};
+	uint32_t first;
+
+	(void)state;
+	skip_unless_root();
+	config_init(true);
+	loader_run(&(struct setup){0});
+	assert_loaded(0);
+	setup.chunks = fcntl(handed_fd(BPF_CHUNKS), F_DUPFD_CLOEXEC, 50);
+	first = chunk_id(setup.chunks, 0);
+	assert_int_not_equal(first, 0);
+	for (config.runtime.chunks = 1; config.runtime.chunks < 16; config.runtime.chunks++) {
+		assert_int_equal(chunk_id(setup.chunks, config.runtime.chunks), 0);
+		loader_run(&setup);
+		assert_int_equal(handed.loaded.error, 0);
+		assert_int_equal(handed.n, 1);
+		assert_int_equal(handed.of[BPF_CHUNK], 1);
+		assert_int_not_equal(chunk_id(setup.chunks, config.runtime.chunks), 0);
+		assert_non_null(segment_map(handed.fd[0], TABLES_CHUNK_BYTES, 1));
+	}
+	/* No more than was agreed upon at the start. */
+	loader_run(&setup);
+	assert_refused(E2BIG, "unwind tables");
+	assert_int_equal(chunk_id(setup.chunks, 0), first);
+	close(setup.chunks);
 	handed_close();
 }
 
@@ -326,6 +382,7 @@ int main(void)
 		cmocka_unit_test(test_says_what_right_is_missing),
 		cmocka_unit_test(test_says_what_setting_is_wrong),
 		cmocka_unit_test(test_says_when_maps_do_not_fit),
+		cmocka_unit_test(test_adds_a_chunk),
 	};
 
 	alarm(60);
