@@ -85,6 +85,9 @@
 	COUNTER(files_bad, SYMBOLIZER, SUM, "files that could not be parsed") \
 	COUNTER(symbol_bytes, SYMBOLIZER, GAUGE, "bytes of symbol indexes held") \
 	COUNTER(symbol_evictions, SYMBOLIZER, SUM, "symbol indexes given up for room") \
+	COUNTER(tables_compiled, SYMBOLIZER, SUM, "unwind tables made from files") \
+	COUNTER(tables_none, SYMBOLIZER, SUM, "files that say nothing of unwinding; walked by frame pointers") \
+	COUNTER(tables_dropped, SYMBOLIZER, SUM, "unwind tables given up for room by a worker") \
 	COUNTER(reads_uring, SYMBOLIZER, SUM, "file reads through io_uring") \
 	COUNTER(reads_pread, SYMBOLIZER, SUM, "file reads through pread")
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbolizer/filetable.h"
+
 #define NEED_FIRST_MS 1000
 #define NEED_LAST_MS  60000
 /* Half of what the sampler tolerates (proto/messages.h). */
@@ -34,6 +36,8 @@ static void file_forget_symbols(struct files *files, struct file *file)
 static void file_forget_content(struct files *files, struct file *file)
 {
 	file_forget_symbols(files, file);
+	if (files->tables)
+		filetable_forget(files->tables, file);
 	if (file->slot >= 0)
 		reader_remove(files->reader, file->slot);
 	file->slot = -1;

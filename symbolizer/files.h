@@ -38,12 +38,20 @@ struct file {
 	struct elffile_segment *segments;
 	uint32_t segments_n;
 	struct symbols *symbols;
+	struct table_header *table; /* these four are symbolizer/filetable's */
+	size_t table_bytes;
+	bool table_none;	/* there is none: by frame pointers */
+	uint64_t table_sent_ns; /* 0 = the sampler was not told yet */
 	uint32_t mapping[ELFFILE_SEGMENTS_MAX + 1]; /* definition ids of mapping_epoch */
 	uint32_t mapping_epoch;
 };
 
+struct filetables;
+struct table_header;
+
 struct files {
 	struct lru table;
+	struct filetables *tables; /* told when content is forgotten; may be NULL */
 	struct reader *reader;
 	struct channel *sampler;
 	uint64_t generations, arrivals;

@@ -13,6 +13,8 @@ struct walk {
 	const char *stack;
 	size_t stack_bytes;
 	struct frame *frames;
+	struct filetables *tables;
+	const struct table_header *table; /* of w->file */
 };
 
 UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 *words, __u64 n)
@@ -41,28 +43,42 @@ UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot)
 	return slot < RECORD_USER_FRAMES_MAX ? &walk->frames[slot] : NULL;
 }
 
-/* No tables here yet: by frame pointers. */
+/* Without the file the walk cannot go on, or has to guess; the caller decides whether to wait. */
 UNWIND_INLINE void unwind_file(struct unwind *w, __u32 file_id)
 {
+	struct walk *walk = (struct walk *)w;
+	bool missing;
+
+	walk->table = filetable_get(walk->tables, file_id, &missing);
 	w->file.file_id = file_id;
-	w->file.flags = 0;
+	w->file.flags = walk->table ? BPF_FILE_TABLE : missing ? BPF_FILE_DEFER : 0;
+	if (!walk->table)
+		return;
+	w->file.first = 0;
+	w->file.first_page = walk->table->first_page;
+	w->file.pages = walk->table->pages;
+	w->file.rows = walk->table->rows;
+	w->file.rules = walk->table->rules;
 }
 
 UNWIND_INLINE const __u32 *unwind_chunk(const struct unwind *w, __u64 index)
 {
-	(void)w, (void)index;
-	return NULL;
+	const struct walk *walk = (const struct walk *)w;
+
+	(void)index;
+	return walk->table ? (const __u32 *)(walk->table + 1) : NULL;
 }
 
 UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chunk, __u64 index)
 {
-	(void)w, (void)chunk, (void)index;
-	return NULL;
+	const struct table_header *table = ((const struct walk *)w)->table;
+
+	return index < TABLE_WORDS(table->pages, table->rows, table->rules) ? &chunk[index] : NULL;
 }
 
 uint32_t walk_stack(const struct record_range *ranges, uint32_t ranges_n,
 		    const struct record_regs *regs, const void *stack, size_t stack_bytes,
-		    struct frame *frames, enum record_stop *stop)
+		    struct filetables *tables, struct frame *frames, enum record_stop *stop)
 {
 	struct walk walk = {
 	    .ranges = ranges,
@@ -71,8 +87,10 @@ uint32_t walk_stack(const struct record_range *ranges, uint32_t ranges_n,
 	    .stack = stack,
 	    .stack_bytes = stack_bytes,
 	    .frames = frames,
+	    .tables = tables,
 	};
 
+	tables->missing = NULL;
 	unwind_start(&walk.unwind, regs, 0, ranges_n);
 	unwind_walk(&walk.unwind);
 	*stop = (enum record_stop)walk.unwind.stop;

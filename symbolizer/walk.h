@@ -10,13 +10,15 @@
 #include <stdint.h>
 
 #include "shm/record.h"
+#include "symbolizer/filetable.h"
 
 /*
  * ranges: sorted. stack: the bytes from regs->sp upwards. frames: room for RECORD_USER_FRAMES_MAX.
- * How many frames were found; *stop says why it ended.
+ * How many frames were found; *stop says why it ended: STOP_DEFERRED when a file on the way is not
+ * here, which then is tables->missing.
  */
 uint32_t walk_stack(const struct record_range *ranges, uint32_t ranges_n,
 		    const struct record_regs *regs, const void *stack, size_t stack_bytes,
-		    struct frame *frames, enum record_stop *stop);
+		    struct filetables *tables, struct frame *frames, enum record_stop *stop);
 
 #endif

@@ -87,6 +87,7 @@ int worker_open(struct worker *w, struct child *child)
 	reader_open(&w->reader, true);
 	kallsyms_open(&w->kallsyms, FD_SYMBOLIZER_KALLSYMS, FD_SYMBOLIZER_MODULES);
 	err = files_open(&w->files, &w->reader, &w->sampler, config->symbol_bytes);
+	filetable_open(&w->tables, &w->files, &w->sampler, config->unwind_bytes);
 	if (err == 0)
 		err = processes_open(&w->processes, config->processes_max, config->ranges_max);
 	if (err == 0)
@@ -148,6 +149,9 @@ static void worker_commit(struct worker *w)
 	worker_collect(w, C_files_indexed, &w->files.indexed);
 	worker_collect(w, C_files_bad, &w->files.bad);
 	worker_collect(w, C_symbol_evictions, &w->files.evictions);
+	worker_collect(w, C_tables_compiled, &w->tables.compiled);
+	worker_collect(w, C_tables_none, &w->tables.none);
+	worker_collect(w, C_tables_dropped, &w->tables.evictions);
 	worker_collect(w, C_reads_uring, &w->reader.reads_uring);
 	worker_collect(w, C_reads_pread, &w->reader.reads_pread);
 	ledger_set(ledger, C_files_open, w->reader.files);
@@ -307,13 +311,26 @@ static bool worker_wait_for_files(struct worker *w, const struct frame *frames, 
 	return wait;
 }
 
+/* The walk came to a file that is not here: ask for it, and wait if that makes sense. */
+static bool worker_wait_for_table(struct worker *w)
+{
+	struct file *file = w->tables.missing;
+
+	if (!file)
+		return false;
+	files_need(&w->files, file, child_now_ns());
+	return !file->received &&
+	       worker_may_wait(w, &file->wait_until_ns, &file->waited, FILES_WAIT_NS);
+}
+
 /* The user frames of a deferred sample. One that cannot be walked still shows where it stood. */
-static uint32_t worker_walk(struct view *view, const struct process *process, struct frame *frames,
-			    enum record_stop *stop)
+static uint32_t worker_walk(struct worker *w, struct view *view, const struct process *process,
+			    struct frame *frames, enum record_stop *stop)
 {
 	if (process && process_ranges_hold(process, view->record->exec_id))
 		return walk_stack(process->ranges, process->ranges_n, &view->regs, view->stack,
-				  view->record->stack_bytes, frames, stop);
+				  view->record->stack_bytes, &w->tables, frames, stop);
+	w->tables.missing = NULL;
 	frames[0] = (struct frame){.kind = FRAME_PC, .addr = view->regs.pc};
 	return 1;
 }
@@ -404,8 +421,8 @@ static bool worker_sample(struct worker *w)
 	stop = (enum record_stop)view.record->stop;
 	user = view.deferred ? walked : view.user;
 	user_n =
-	    view.deferred ? worker_walk(&view, process, walked, &stop) : view.record->user_slots;
-	if (worker_wait_for_files(w, user, user_n))
+	    view.deferred ? worker_walk(w, &view, process, walked, &stop) : view.record->user_slots;
+	if ((view.deferred && worker_wait_for_table(w)) || worker_wait_for_files(w, user, user_n))
 		return false;
 	if (!process) {
 		worker_count(w, C_lost_symbolizer_log_full); /* no memory to say whose it is */
@@ -522,7 +539,8 @@ bool worker_turn(struct worker *w)
 	uint32_t done;
 	bool empty;
 
-	patience_earn(&w->patience, child_now_ns());
+	w->tables.now_ns = child_now_ns();
+	patience_earn(&w->patience, w->tables.now_ns);
 	worker_channels(w);
 	worker_process_queue(w, w->wants_ranges);
 	w->wants_ranges = false;

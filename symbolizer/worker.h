@@ -17,6 +17,7 @@
 #include "supervisor/child.h"
 #include "symbolizer/define.h"
 #include "symbolizer/files.h"
+#include "symbolizer/filetable.h"
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/patience.h"
 #include "symbolizer/process.h"
@@ -51,6 +52,7 @@ struct worker {
 	struct define define;
 	struct reader reader;
 	struct files files;
+	struct filetables tables;
 	struct processes processes;
 	struct kallsyms kallsyms;
 	struct symbolize symbolize;

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "symbolizer/filetable.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "symbolizer/ehframe.h"
+
+/* The sampler may have refused or evicted it; who keeps needing it sends it again. */
+#define SEND_AGAIN_NS 5000000000ull
+
+void filetable_open(struct filetables *tables, struct files *files, struct channel *sampler,
+		    uint64_t bytes_max)
+{
+	memset(tables, 0, sizeof(*tables));
+	tables->files = files;
+	tables->sampler = sampler;
+	tables->bytes_max = bytes_max;
+	files->tables = tables;
+}
+
+void filetable_forget(struct filetables *tables, struct file *file)
+{
+	if (file->table)
+		tables->bytes -= file->table_bytes;
+	free(file->table);
+	file->table = NULL;
+	file->table_none = false;
+	file->table_sent_ns = 0;
+}
+
+static void filetable_make_room(struct filetables *tables, const struct file *keep)
+{
+	struct file *file = lru_oldest(&tables->files->table);
+
+	while (tables->bytes > tables->bytes_max && file) {
+		struct file *next = lru_newer(&tables->files->table, &file->node);
+
+		if (file->table && file != keep) {
+			filetable_forget(tables, file);
+			tables->evictions++;
+		}
+		file = next;
+	}
+}
+
+/* A sealed memfd with these bytes; -1 with errno. */
+static int filetable_memfd(const void *bytes, size_t n)
+{
+	int fd = memfd_create("table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t done = 0;
+
+	while (fd >= 0 && done < n) {
+		ssize_t more = write(fd, (const char *)bytes + done, n - done);
+
+		if (more <= 0) {
+			close(fd);
+			return -1;
+		}
+		done += (size_t)more;
+	}
+	if (fd >= 0)
+		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+	return fd;
+}
+
+static void filetable_send(struct filetables *tables, struct file *file)
+{
+	struct message_table message = {.file_id = file->node.key,
+					.bytes = (uint32_t)file->table_bytes};
+	int fd;
+
+	if (file->table_sent_ns && tables->now_ns < file->table_sent_ns + SEND_AGAIN_NS)
+		return;
+	file->table_sent_ns = tables->now_ns;
+	if (file->table_none) {
+		message.bytes = 0;
+		channel_send(tables->sampler, MESSAGE_NO_TABLE, &message, NULL, 0);
+		return;
+	}
+	fd = filetable_memfd(file->table, file->table_bytes);
+	if (fd < 0)
+		return;
+	channel_send(tables->sampler, MESSAGE_TABLE, &message, &fd, 1);
+	close(fd);
+}
+
+static void filetable_compile(struct filetables *tables, struct file *file)
+{
+	struct elffile elf;
+	int err = elffile_open(&elf, tables->files->reader, file->slot, file->key.size_bytes);
+
+	if (err == 0) {
+		err = ehframe_compile(&elf, file->node.key, &file->table, &file->table_bytes);
+		elffile_close(&elf);
+	}
+	if (err) {
+		file->table = NULL;
+		file->table_none = true;
+		tables->none++;
+		return;
+	}
+	tables->compiled++;
+	tables->bytes += file->table_bytes;
+	filetable_make_room(tables, file);
+}
+
+const struct table_header *filetable_get(struct filetables *tables, uint32_t file_id, bool *missing)
+{
+	struct file *file = files_get(tables->files, file_id);
+
+	*missing = false;
+	if (!file)
+		return NULL;
+	if (!file->table && !file->table_none) {
+		if (file->slot < 0) {
+			*missing = true;
+			if (!tables->missing)
+				tables->missing = file;
+			return NULL;
+		}
+		filetable_compile(tables, file);
+	}
+	filetable_send(tables, file);
+	return file->table;
+}

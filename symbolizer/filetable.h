@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The unwind tables of files: compiled when a walk first needs one, kept for the walks of this
+ * worker, and handed to the sampler for the walks in the kernel. All together they are bounded; the
+ * one not used for longest goes first and is compiled again when it is needed.
+ */
+#ifndef SCONCE_SYMBOLIZER_FILETABLE_H
+#define SCONCE_SYMBOLIZER_FILETABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shm/table.h"
+#include "symbolizer/files.h"
+
+struct filetables {
+	struct files *files;
+	struct channel *sampler;
+	uint64_t now_ns;		  /* set before a walk */
+	uint64_t bytes, bytes_max;
+	uint64_t compiled, none, evictions; /* counters, added up by the worker */
+	struct file *missing;		  /* the first file of a walk that is not here */
+};
+
+/* Borrows files and channel. */
+void filetable_open(struct filetables *tables, struct files *files, struct channel *sampler,
+		    uint64_t bytes_max);
+
+/*
+ * The table of this file, NULL when it has none and is walked by frame pointers. *missing: the file
+ * is not here (yet), which is also left in tables->missing. Valid until the next call.
+ */
+const struct table_header *filetable_get(struct filetables *tables, uint32_t file_id, bool *missing);
+
+/* The file's content is forgotten; called by files. */
+void filetable_forget(struct filetables *tables, struct file *file);
+
+#endif
