@@ -102,6 +102,9 @@ static void spawn_signals(void)
 {
 	sigset_t none;
 
+	/* A job of a shell in the background was started with some ignored, and would pass that on. */
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL);
 	/* Ctrl-C reaches the whole foreground group, also before child_start() sees to it. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);

@@ -21,7 +21,7 @@ BURN_NOINLINE static long dl_call_b(dl_function f, long x)
 	return f(x) + 2;
 }
 
-static int dl_turn(const char *dir, char letter)
+BURN_NOINLINE static int dl_turn(const char *dir, char letter)
 {
 	char path[PATH_MAX], name[32];
 	dl_function f;
