@@ -166,7 +166,9 @@ int store_install(struct store *store, uint32_t file_id, uint32_t worker, int fd
 
 	/* From the first table on, a file of which nothing is known is worth waiting for. */
 	store->files[TABLES_FILES_MAX].flags = BPF_FILE_DEFER;
-	err = file->file_id == file_id ? -EEXIST : store_place(store, file, fd, bytes, now_ns);
+	err = file->file_id == file_id && (file->flags & BPF_FILE_TABLE)
+		  ? -EEXIST
+		  : store_place(store, file, fd, bytes, now_ns);
 	store->refused += err != 0;
 	if (err)
 		return err;

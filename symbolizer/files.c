@@ -160,7 +160,8 @@ void files_message(struct files *files, const struct message_file *message, int 
 		return;
 	}
 	if (message->error || fd < 0) {
-		file->waited = true; /* it was refused, so waiting for it makes no sense */
+		file->refused = true;
+		file->waited = true; /* so waiting for it makes no sense */
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -170,6 +171,7 @@ void files_message(struct files *files, const struct message_file *message, int 
 	if (!file->received)
 		file->generation = ++files->generations;
 	file->received = true;
+	file->refused = false;
 	file->key = message->key;
 	file_set_path(files, file, message->path, sizeof(message->path));
 	file_take_fd(files, file, fd);

@@ -24,6 +24,7 @@ struct file {
 	uint64_t generation;  /* changes with everything that changes what its frames are called */
 	struct file_key key;
 	bool announced, received; /* RECORD_FILE came; FILE came */
+	bool refused;		  /* FILE came, but without the file */
 	bool examined;		  /* segments and identities were looked at */
 	bool bad;		  /* no ELF file, or no names in it: not to be tried again */
 	bool waited;		  /* a sample has waited for it as long as it may */

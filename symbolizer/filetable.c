@@ -13,6 +13,9 @@
 
 /* The sampler may have refused or evicted it; who keeps needing it sends it again. */
 #define SEND_AGAIN_NS 5000000000ull
+/* Half of what the sampler tolerates (proto/messages.h). */
+#define SEND_PER_SECOND 100
+#define SECOND_NS	1000000000ull
 
 void filetable_open(struct filetables *tables, struct files *files, struct channel *sampler,
 		    uint64_t bytes_max)
@@ -77,8 +80,15 @@ static void filetable_send(struct filetables *tables, struct file *file)
 
 	if (file->table_sent_ns && tables->now_ns < file->table_sent_ns + SEND_AGAIN_NS)
 		return;
+	if (tables->now_ns - tables->window_ns >= SECOND_NS) {
+		tables->window_ns = tables->now_ns;
+		tables->sent = 0;
+	}
+	if (tables->sent >= SEND_PER_SECOND)
+		return; /* the next walk tries again */
+	tables->sent++;
 	file->table_sent_ns = tables->now_ns;
-	if (file->table_none) {
+	if (!file->table) {
 		message.bytes = 0;
 		channel_send(tables->sampler, MESSAGE_NO_TABLE, &message, NULL, 0);
 		return;
@@ -105,6 +115,8 @@ static void filetable_compile(struct filetables *tables, struct file *file)
 		tables->none++;
 		return;
 	}
+	/* What was said of it while it was refused does not hold any more. */
+	file->table_sent_ns = 0;
 	tables->compiled++;
 	tables->bytes += file->table_bytes;
 	filetable_make_room(tables, file);
@@ -117,14 +129,14 @@ const struct table_header *filetable_get(struct filetables *tables, uint32_t fil
 	*missing = false;
 	if (!file)
 		return NULL;
-	if (!file->table && !file->table_none) {
-		if (file->slot < 0) {
-			*missing = true;
-			if (!tables->missing)
-				tables->missing = file;
-			return NULL;
-		}
+	if (!file->table && !file->table_none && file->slot >= 0)
 		filetable_compile(tables, file);
+	/* One that the broker does not open is walked by frame pointers until it does. */
+	if (!file->table && !file->table_none && !file->refused) {
+		*missing = true;
+		if (!tables->missing)
+			tables->missing = file;
+		return NULL;
 	}
 	filetable_send(tables, file);
 	return file->table;

@@ -20,6 +20,8 @@ struct filetables {
 	uint64_t now_ns;		  /* set before a walk */
 	uint64_t bytes, bytes_max;
 	uint64_t compiled, none, evictions; /* counters, added up by the worker */
+	uint64_t window_ns;		  /* of the limit of sending */
+	uint32_t sent;			  /* in it */
 	struct file *missing;		  /* the first file of a walk that is not here */
 };
 
