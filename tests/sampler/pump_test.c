@@ -452,9 +452,9 @@ static void test_sideband_in_the_order_of_time(void **state)
 /* BPF looked at the ranges of before; something else has been mapped there since, before the sample. */
 static void test_sample_by_an_old_slice(void **state)
 {
-	struct {
+	static union {
 		struct record_sample sample;
-		struct frame frame[3];
+		char bytes[sizeof(struct record_sample) + 3 * sizeof(struct frame)];
 	} s;
 	struct process *p;
 
@@ -472,9 +472,9 @@ static void test_sample_by_an_old_slice(void **state)
 	mmap2(0, 10, 0x1000, 10, "/bin/y", now + 10);
 	s.sample.header.len_bytes = sizeof(s);
 	s.sample.user_slots = 3;
-	s.frame[0] = (struct frame){FRAME_NATIVE, 0, 0, 2, 0x10};
-	s.frame[1] = (struct frame){FRAME_NATIVE, FRAME_RETURN, 0, 2, 0x1000};
-	s.frame[2] = (struct frame){FRAME_NATIVE, FRAME_RETURN, 0, 1, 0x20};
+	s.sample.frames[0] = (struct frame){FRAME_NATIVE, 0, 0, 2, 0x10};
+	s.sample.frames[1] = (struct frame){FRAME_NATIVE, FRAME_RETURN, 0, 2, 0x1000};
+	s.sample.frames[2] = (struct frame){FRAME_NATIVE, FRAME_RETURN, 0, 1, 0x20};
 	ring_put(&s, sizeof(s));
 	while (next(&world.samples_in))
 		;
