@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -108,6 +109,8 @@ static void filetable_compile(struct filetables *tables, struct file *file)
 	if (err == 0) {
 		err = ehframe_compile(&elf, file->node.key, &file->table, &file->table_bytes);
 		elffile_close(&elf);
+		/* What was built on the way is many times the table. */
+		malloc_trim(0);
 	}
 	if (err) {
 		file->table = NULL;
