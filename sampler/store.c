@@ -40,6 +40,9 @@ int store_open(struct store *store, int files_fd, int chunk_fd, uint64_t unwind_
 		n += store->files[i].file_id != 0;
 		store->files[i].file_id = 0;
 	}
+	/* Nothing is known of any file yet, so all are worth waiting for: asking for a table begins
+	 * with a sample that is deferred. */
+	store->files[TABLES_FILES_MAX].flags = BPF_FILE_DEFER;
 	while (store_add_chunk(store, chunk_fd + (int)store->chunks) == 0)
 		;
 	return store->chunks ? n : -EBADF;
@@ -164,8 +167,6 @@ int store_install(struct store *store, uint32_t file_id, uint32_t worker, int fd
 	struct bpf_file *file = &store->files[file_id % TABLES_FILES_MAX];
 	int err;
 
-	/* From the first table on, a file of which nothing is known is worth waiting for. */
-	store->files[TABLES_FILES_MAX].flags = BPF_FILE_DEFER;
 	err = file->file_id == file_id && (file->flags & BPF_FILE_TABLE)
 		  ? -EEXIST
 		  : store_place(store, file, fd, bytes, now_ns);

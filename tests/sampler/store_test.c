@@ -180,14 +180,14 @@ static void test_another_file_in_the_slot(void **state)
 	assert_int_equal(store.tables, 1);
 }
 
-/* From the first table on, files without one are waited for; those that have none are not. */
+/* Files of which nothing is known are waited for from the start; those that have no table are not. */
 static void test_files_without_a_table(void **state)
 {
 	(void)state;
 	store_install_none(&store, 4, 0, now_ns);
 	assert_true(published(4));
 	assert_int_equal(store.files[4].flags, 0);
-	assert_int_equal(store.files[TABLES_FILES_MAX].flags, 0);
+	assert_int_equal(store.files[TABLES_FILES_MAX].flags, BPF_FILE_DEFER);
 	assert_int_equal(install(5, 10, 1), 0);
 	assert_int_equal(store.files[TABLES_FILES_MAX].flags, BPF_FILE_DEFER);
 	assert_int_equal(install(4 + TABLES_FILES_MAX, 10, 1), 0);
