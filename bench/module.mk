@@ -15,3 +15,44 @@ $(WORKLOAD_DIR)/dl-%.so: bench/workloads/c/dl-lib.c bench/workloads/c/burn.h
 	$(call say,LOAD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -I. $(WORKLOAD_FLAGS) -DLETTER=$* -fPIC -shared -o $@ $<
+
+# Chains without frame pointers. What needs a compiler that is not here is left out; bench/unwind says so.
+UNWIND_DIR = $(BUILD)/bench/workloads/unwind
+UNWIND_FLAGS = -g -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -Wall -Wextra -Werror
+UNWIND_NATIVE = bench/workloads/unwind/native.c bench/workloads/unwind/chain.h
+UNWIND_RUSTC := $(shell PATH="$$PATH:$$HOME/.cargo/bin:/root/.cargo/bin" command -v rustc)
+UNWIND_WORKLOADS := native stripped static throw plt $(if $(shell command -v musl-gcc),musl) \
+	$(if $(UNWIND_RUSTC),rust)
+
+workloads: $(addprefix $(UNWIND_DIR)/,$(UNWIND_WORKLOADS))
+
+UNWIND_C = $(Q)mkdir -p $(@D) && $(CC) -I. -std=gnu11 $(UNWIND_FLAGS) -o $@ bench/workloads/unwind/native.c
+
+$(UNWIND_DIR)/native: $(UNWIND_NATIVE)
+	$(call say,LOAD,$@)
+	$(UNWIND_C) -lpthread
+$(UNWIND_DIR)/stripped: $(UNWIND_NATIVE)
+	$(call say,LOAD,$@)
+	$(UNWIND_C) -s -rdynamic -lpthread
+$(UNWIND_DIR)/static: $(UNWIND_NATIVE)
+	$(call say,LOAD,$@)
+	$(UNWIND_C) -static -lpthread
+$(UNWIND_DIR)/musl: $(UNWIND_NATIVE)
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)musl-gcc -I. -std=gnu11 $(UNWIND_FLAGS) -static -o $@ $< -lpthread
+$(UNWIND_DIR)/libtiny.so: bench/workloads/unwind/tiny.c
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNWIND_FLAGS) -fPIC -shared -o $@ $<
+$(UNWIND_DIR)/plt: $(UNWIND_NATIVE) $(UNWIND_DIR)/libtiny.so
+	$(call say,LOAD,$@)
+	$(UNWIND_C) -DWITH_TINY -Wl,-z,lazy -Wl,-rpath,'$$ORIGIN' -L$(@D) -ltiny -lpthread
+$(UNWIND_DIR)/throw: bench/workloads/unwind/throw.cc bench/workloads/unwind/chain.h
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -I. $(UNWIND_FLAGS) -o $@ $<
+$(UNWIND_DIR)/rust: bench/workloads/unwind/rust.rs
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(UNWIND_RUSTC) -O -o $@ $<
