@@ -43,7 +43,7 @@ static struct file *files_give(struct files *files, uint32_t *bucket)
 
 	if (files->last_id == files->limit_id)
 		return NULL;
-	if (++files->last_id == 0)
+	if (++files->last_id == 0 || files->last_id == RECORD_VDSO_FILE_ID)
 		files->last_id = 1;
 	file = &files->file[files->last_id % FILES_MAX];
 	if (file->id)

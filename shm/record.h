@@ -155,6 +155,8 @@ struct record_range {
 };
 #define RANGE_ANON 1
 #define RANGE_VDSO 2
+/* The vdso is in no file, but has a table under this id; ids of files do not come that far. */
+#define RECORD_VDSO_FILE_ID 0xffffffffu
 
 enum process_flag {
 	PROCESS_PENDING = 1, /* the broker was asked; ranges follow in another RECORD_PROCESS */

@@ -149,6 +149,13 @@ static void file_take_fd(struct files *files, struct file *file, int fd)
 	file->need_ms = 0;
 }
 
+void files_take(struct files *files, struct file *file, int fd, uint64_t size_bytes)
+{
+	file->key.size_bytes = size_bytes;
+	file->received = true;
+	file_take_fd(files, file, fd);
+}
+
 void files_message(struct files *files, const struct message_file *message, int fd)
 {
 	struct file *file = files_get(files, message->file_id);

@@ -74,6 +74,8 @@ int files_open(struct files *files, struct reader *reader, struct channel *sampl
 void files_close(struct files *files);
 
 void files_record(struct files *files, const struct record_file *record);
+/* A file that comes from nobody; takes the fd. */
+void files_take(struct files *files, struct file *file, int fd, uint64_t size_bytes);
 /* Takes the fd; -1 when the broker had none. */
 void files_message(struct files *files, const struct message_file *message, int fd);
 
