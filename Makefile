@@ -79,7 +79,7 @@ $(BUILD)/gen/bpf/sconce.skel.h: $(BUILD)/bpf/sconce.o
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name sconce_bpf > $@
 
-.PHONY: all tests print-tests deps run check check-quick headers budget bench clean format
+.PHONY: all tests print-tests deps run check check-quick matrix headers budget bench clean format
 .SECONDARY:
 
 # What a fresh Debian 12 lacks. Silent and without a network when all of it is there.
@@ -94,6 +94,12 @@ run:
 check:
 	$(Q)$(MAKE) --no-print-directory deps DEPS=check
 	$(Q)tests/run
+
+# The object on other kernels, under qemu: tests/matrix/run SUITE ... for some of them.
+matrix:
+	$(Q)$(MAKE) --no-print-directory deps DEPS=matrix
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)BUILD=$(BUILD) CC=$(CC) tests/matrix/run $(SUITES)
 
 # Every header compiles alone.
 headers:

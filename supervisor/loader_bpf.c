@@ -22,6 +22,9 @@
 #define BTF_PATH "/sys/kernel/btf/vmlinux"
 #define WAKEUP_SHARE 8 /* the ring wakes its reader when 1/8 of it is in use */
 
+/* What libbpf gives the verifier at most. The reason is at its end; pages that are not needed are not there. */
+#define VERIFIER_LOG_BYTES (16 << 20)
+
 /* libbpf's callback takes no argument, hence static. */
 static char last_warning[LOADER_TEXT_BYTES / 2];
 static char verifier_reason[LOADER_TEXT_BYTES / 2];
@@ -52,7 +55,7 @@ static void loader_keep_reason(const char *log)
 __attribute__((format(printf, 2, 0))) static int loader_on_print(enum libbpf_print_level level,
 								  const char *format, va_list args)
 {
-	static char text[65536];
+	static char text[VERIFIER_LOG_BYTES];
 	const char *start;
 
 	if (level != LIBBPF_WARN)
