@@ -259,6 +259,10 @@ UNWIND_INLINE __u64 sample_copy_stack(struct scratch *s, int want_bytes)
 
 		if (chunk > RECORD_STACK_BYTES_MAX - done)
 			chunk = RECORD_STACK_BYTES_MAX - done;
+		/* Linux 6.1 learns nothing from the comparison of two variables, so it is told once more. */
+		asm volatile("" : "+r"(chunk));
+		if (chunk > PAGE_BYTES)
+			break;
 		if (bpf_probe_read_user(s->record + at + done, chunk, (const void *)(sp + done)))
 			break;
 		done += chunk;
