@@ -226,7 +226,7 @@ UNWIND_INLINE int sample_known(const struct record_sample *r, struct slice *slic
 	const volatile struct bpf_process *p = bpf_map_lookup_elem(&procs, &pid);
 	__u64 lo, exec_id;
 
-	slice->flags = 0;
+	slice->first = slice->count = slice->flags = 0;
 	if (!p)
 		return 0;
 	lo = p->start_lo_ns;
