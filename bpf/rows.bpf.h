@@ -115,11 +115,13 @@ UNWIND_INLINE int rows_cfa(const struct unwind *w, __u64 *cfa)
 		*cfa = w->sp + 8 + ((w->pc & 15) >= rule->add ? 8 : 0);
 		return UNWIND_GO;
 	}
-	stop = rows_register(w, rule->cfa_register, cfa);
+	stop = rows_register(w, rule->cfa == RULE_SWITCH ? RULE_FP : rule->cfa_register, cfa);
 	if (stop != UNWIND_GO)
 		return stop;
+	if (rule->cfa == RULE_SWITCH && *cfa == 0)
+		return STOP_COMPLETE;
 	*cfa += (__s64)rule->cfa_offset;
-	if (rule->cfa == RULE_REGISTER)
+	if (rule->cfa == RULE_REGISTER || rule->cfa == RULE_SWITCH)
 		return UNWIND_GO;
 	if (rule->cfa != RULE_DEREF)
 		return STOP_BAD_ROW;
@@ -208,8 +210,12 @@ UNWIND_INLINE int rows_step(struct unwind *w, __u64 offset)
 	stop = rows_cfa(w, &cfa);
 	if (stop != UNWIND_GO)
 		return stop;
-	/* sp grows with every step, so no chain is a ring; a leaf may have popped its return address. */
-	if (cfa < w->sp || (cfa == w->sp && w->rule.ra != RULE_RA_REGISTER))
+	/*
+	 * sp grows with every step, so no chain is a ring, unless the stack is another one: then it is
+	 * the number of frames that ends the walk. A leaf may have popped its return address.
+	 */
+	if (w->rule.cfa != RULE_SWITCH &&
+	    (cfa < w->sp || (cfa == w->sp && w->rule.ra != RULE_RA_REGISTER)))
 		return STOP_BAD_ROW;
 	stop = rows_load(w, cfa, &pc);
 	if (stop != UNWIND_GO)

@@ -55,6 +55,11 @@ enum rule_cfa {
 	 * + 128. The pc found was interrupted; it does not stand behind a call.
 	 */
 	RULE_SIGNAL,
+	/*
+	 * Frame pointer + offset, on another stack, which may lie below this one (Go's goroutines and
+	 * the stacks of their threads). With a frame pointer of 0 the stack is complete.
+	 */
+	RULE_SWITCH,
 };
 
 /* All of them: besides the three of DRAP frames (r10, r13, rax), assembly uses every other one. */

@@ -14,6 +14,7 @@
 #include "symbolizer/cfifill.h"
 #include "symbolizer/cfirule.h"
 #include "symbolizer/elfparts.h"
+#include "symbolizer/gotable.h"
 #include "symbolizer/tablebuild.h"
 
 /* With fewer functions .eh_frame is what the start-up files brought; look at .debug_frame too. */
@@ -24,13 +25,13 @@
 
 static const struct table_rule invalid = {.cfa = RULE_INVALID};
 
-enum ehframe_source { SOURCE_EH_FRAME, SOURCE_DEBUG_FRAME, SOURCES, SOURCE_FILL = SOURCES };
+enum ehframe_source { SOURCE_EH_FRAME, SOURCE_DEBUG_FRAME, SOURCES, SOURCE_FILL = SOURCES, SOURCE_GO };
 
 /* A function, or code that cfifill knows. */
 struct ehframe_range {
 	uint64_t offset; /* in the file */
 	uint32_t bytes;
-	uint32_t at; /* its place in the section, or in the fills */
+	uint32_t at; /* its place in the section, in the fills, or in Go's table */
 	uint32_t source;
 	uint32_t lead; /* bytes by which the range begins before its function */
 };
@@ -43,10 +44,12 @@ struct ehframe {
 	struct ehframe_range *ranges;
 	uint32_t ranges_n, ranges_room;
 	struct cfifills fills;
+	struct gotable go;
 	struct tablebuild build;
 	/* While a function is run: where it begins, and the part of the file that is its own. */
 	const struct cfi_fde *fde;
 	uint64_t offset, from, to;
+	uint64_t go_start;
 };
 
 static int ehframe_compare_segments(const void *a, const void *b)
@@ -154,13 +157,34 @@ static void ehframe_cut(struct cfi_section *section)
 	section->size = at;
 }
 
-/* What Go's linker writes into .debug_frame leaves out where the frame pointer is. */
-static bool ehframe_is_go(struct ehframe *e)
+static int ehframe_list_go(struct ehframe *e)
 {
-	GElf_Shdr header;
+	struct pclntab_function function;
+	uint64_t end = 0;
+	int err = 0;
 
-	return elfparts_find(e->file, ".gopclntab", &header) == 0 ||
-	       elfparts_find(e->file, ".data.rel.ro.gopclntab", &header) == 0;
+	for (uint32_t i = 0; i < e->go.tab.functions && err == 0; i++) {
+		struct ehframe_range range = {.at = i, .source = SOURCE_GO};
+		const struct elffile_segment *s;
+		uint64_t bytes;
+
+		/* Those that overlap, or stand in no order, would cost more than their bytes. */
+		if (!pclntab_function(&e->go.tab, i, &function) || function.start < end ||
+		    !elfparts_code(e->file, function.start, &range.offset))
+			continue;
+		end = function.end;
+		s = elffile_find_segment(e->segments, e->segments_n, range.offset);
+		if (!s)
+			continue;
+		bytes = function.end - function.start;
+		if (bytes > s->offset + s->bytes - range.offset)
+			bytes = s->offset + s->bytes - range.offset;
+		range.lead = range.offset > 0 && gotable_is_sigreturn(&e->go, &function);
+		range.offset -= range.lead;
+		range.bytes = (uint32_t)bytes + range.lead;
+		err = ehframe_add_range(e, range);
+	}
+	return err;
 }
 
 static int ehframe_read(struct ehframe *e)
@@ -177,7 +201,11 @@ static int ehframe_read(struct ehframe *e)
 		ehframe_cut(eh);
 	}
 	err = eh->bytes ? ehframe_list(e, SOURCE_EH_FRAME) : 0;
-	if (err || e->ranges_n >= EHFRAME_NEARLY_EMPTY || ehframe_is_go(e) ||
+	/* What Go's linker writes into .debug_frame leaves out where the frame pointer is. */
+	if (err == 0 && (err = gotable_open(&e->go, e->file)) != -ENOENT)
+		return err ? err : ehframe_list_go(e);
+	err = 0;
+	if (e->ranges_n >= EHFRAME_NEARLY_EMPTY ||
 	    elfparts_section(e->file, ".debug_frame", &header, &debug->bytes))
 		return err;
 	debug->size = header.sh_size;
@@ -301,6 +329,29 @@ static void ehframe_row(void *arg, uint64_t vaddr, const struct cfi_row *row)
 		tablebuild_add(&e->build, offset, &rule);
 }
 
+static void ehframe_go_row(void *arg, uint64_t vaddr, const struct table_rule *rule)
+{
+	struct ehframe *e = arg;
+	uint64_t offset = e->offset + (vaddr - e->go_start);
+
+	if (vaddr == e->go_start || offset < e->from)
+		offset = e->from;
+	if (offset < e->to)
+		tablebuild_add(&e->build, offset, rule);
+}
+
+static void ehframe_run_go(struct ehframe *e, const struct ehframe_range *range)
+{
+	struct pclntab_function function;
+
+	tablebuild_add(&e->build, e->from, &invalid);
+	if (!pclntab_function(&e->go.tab, range->at, &function))
+		return;
+	e->go_start = function.start;
+	e->offset = range->offset + range->lead;
+	gotable_run(&e->go, &function, ehframe_go_row, e);
+}
+
 /* The rows of one range, which has the file from `from` up to `to` to itself. */
 static void ehframe_run(struct ehframe *e, const struct ehframe_range *range, struct cfi_fde *fde)
 {
@@ -308,6 +359,10 @@ static void ehframe_run(struct ehframe *e, const struct ehframe_range *range, st
 
 	if (range->source == SOURCE_FILL) {
 		tablebuild_add(&e->build, e->from, &e->fills.fills[range->at].rule);
+		return;
+	}
+	if (range->source == SOURCE_GO) {
+		ehframe_run_go(e, range);
 		return;
 	}
 	tablebuild_add(&e->build, e->from, &invalid);
@@ -322,7 +377,7 @@ static uint32_t ehframe_build_segment(struct ehframe *e, const struct elffile_se
 				      uint32_t i)
 {
 	uint64_t covered = s->offset, end = s->offset + s->bytes;
-	struct cfi_fde fdes[SOURCES + 1];
+	struct cfi_fde fdes[SOURCE_GO + 1];
 
 	memset(fdes, 0, sizeof(fdes));
 	for (; i < e->ranges_n && e->ranges[i].offset < end; i++) {

@@ -8,7 +8,7 @@ SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/symbolize.c symbolizer/process.
 # From an open ELF file to its unwind table.
 EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/cfi.c symbolizer/cfientry.c symbolizer/cfirule.c \
 	symbolizer/cfifill.c symbolizer/dwarfexpr.c symbolizer/cursor.c symbolizer/elfparts.c \
-	symbolizer/tablebuild.c
+	symbolizer/tablebuild.c symbolizer/gotable.c symbolizer/pclntab.c
 # liburing.so of 2.3 lacks the calls that restrict a ring; the archive has them.
 SYMBOLIZER_LIBS = -lelf -l:liburing.a -liberty
 sconce-symbolizer_SRCS = symbolizer/main.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS)
