@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbolizer/pclntab.h"
+
 /* A symbol as the file has it, and later as a function of the index. */
 struct raw {
 	uint64_t start, end; /* end 0 = no size */
@@ -219,11 +221,34 @@ static void symbols_shrink(struct builder *b)
 	s->bytes = sizeof(*s) + s->entries_n * sizeof(*s->entries) + b->names_bytes;
 }
 
+/* Go's own table is there when the symbols are stripped. */
+static void symbols_go(struct builder *b, struct elffile *file)
+{
+	struct pclntab_function function;
+	struct pclntab tab;
+
+	if (pclntab_open(&tab, file))
+		return;
+	for (uint32_t i = 0; i < tab.functions && !b->err; i++) {
+		struct elffile_symbol symbol = {.type = STT_FUNC, .bind = STB_GLOBAL};
+
+		if (!pclntab_function(&tab, i, &function) || !function.name[0] ||
+		    symbols_segment_end(b, function.start) == function.start)
+			continue;
+		symbol.value = function.start;
+		symbol.size = function.end - function.start;
+		symbol.name = function.name;
+		symbol.name_bytes = (uint32_t)strlen(function.name);
+		symbols_collect(b, &symbol);
+	}
+}
+
 struct symbols *symbols_build(struct elffile *file, size_t bytes_max)
 {
 	struct builder b = {.file = file, .bytes_max = bytes_max};
 
-	elffile_symbols(file, false, symbols_collect, &b);
+	if (elffile_symbols(file, false, symbols_collect, &b) == -ENOENT)
+		symbols_go(&b, file);
 	/* Mostly contained in .symtab, but not in all files, and often the only one. */
 	elffile_symbols(file, true, symbols_collect, &b);
 	b.out = calloc(1, sizeof(*b.out));

@@ -4,7 +4,8 @@
  *
  * Intervals do not overlap. Where functions lie inside one another the inner one has its own piece;
  * where several names stand at one address the best is kept: global before weak before local, sized
- * before unsized, short before long. A symbol without a size ends where the next one begins.
+ * before unsized, short before long. A symbol without a size ends where the next one begins. A Go
+ * program without symbols has names all the same, those of its own table.
  */
 #ifndef SCONCE_SYMBOLIZER_SYMBOLS_H
 #define SCONCE_SYMBOLIZER_SYMBOLS_H
