@@ -56,3 +56,29 @@ $(UNWIND_DIR)/rust: bench/workloads/unwind/rust.rs
 	$(call say,LOAD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(UNWIND_RUSTC) -O -o $@ $<
+
+# Go's, where there is a Go that is recent enough; with cgo where it finds a C compiler.
+GO ?= $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
+GO_DIR = $(BUILD)/bench/workloads/go
+GO_ENV = GOCACHE=$(abspath $(BUILD))/gocache GOTOOLCHAIN=local GOFLAGS=-buildvcs=false GOPATH=$(abspath $(BUILD))/go
+GO_BUILD = cd bench/workloads/go && $(GO_ENV) $1 $(GO) build $2 -o $(abspath $@)
+ifneq ($(GO),)
+workloads: $(addprefix $(GO_DIR)/,go-chain go-bare go-pie go-cgo)
+endif
+
+$(GO_DIR)/go-chain: bench/workloads/go/chain/chain.go
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(call GO_BUILD,CGO_ENABLED=0,-ldflags=-compressdwarf=false) ./chain
+$(GO_DIR)/go-bare: bench/workloads/go/chain/chain.go
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(call GO_BUILD,CGO_ENABLED=0,-ldflags='-s -w') ./chain
+$(GO_DIR)/go-pie: bench/workloads/go/chain/chain.go
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(call GO_BUILD,CGO_ENABLED=0,-buildmode=pie) ./chain
+$(GO_DIR)/go-cgo: bench/workloads/go/cgo/cgo.go bench/workloads/go/cgo/part.c
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(call GO_BUILD,CGO_ENABLED=1 CGO_CFLAGS='-O2 -fomit-frame-pointer -fno-optimize-sibling-calls',) ./cgo
