@@ -7,17 +7,16 @@
 #include "symbolizer/cfifill.h"
 #include "symbolizer/elfparts.h"
 
-#define GOTABLE_CODE_MAX (128u << 20)
+#define GOTABLE_CODE_MAX  (128u << 20)
 #define GOTABLE_MOVED_MAX (1 << 30)
-#define GOTABLE_SCAN_MAX 1024
+#define GOTABLE_SCAN_MAX  1024
 
 /* What a run knows of the frame of its function. */
 struct gotable_frame {
-	uint64_t saved;	     /* from here on the caller's frame pointer is at CFA - 16; UINT64_MAX */
-	uint64_t set;	     /* from here on the register is CFA - 16 */
-	uint64_t switched;   /* from here on sp may be that of another stack */
+	uint64_t saved;	   /* from here on the caller's frame pointer is at CFA - 16; UINT64_MAX */
+	uint64_t set;	   /* from here on the register is CFA - 16; only where it is needed */
+	uint64_t switched; /* from here on sp may be that of another stack */
 	struct table_rule away; /* what holds then, where the frame pointer does not help */
-	bool by_fp;
 };
 
 static const struct table_rule invalid = {.cfa = RULE_INVALID};
@@ -26,9 +25,9 @@ static const struct table_rule stop = {.cfa = RULE_STOP};
 static const char *const tops[] = {
     "runtime.goexit", "runtime.mstart", "runtime.rt0_go", "_rt0_amd64", "_rt0_amd64_linux",
 };
-/* They keep to sp on whichever stack they are: what they write is what they saved. */
-static const char *const switches[] = {"runtime.systemstack", "runtime.asmcgocall",
-				       "runtime.mcall", "runtime.cgocallback"};
+/* Functions that write the stack pointer, likewise. */
+static const char *const switches[] = {"runtime.systemstack", "runtime.asmcgocall", "runtime.mcall",
+				       "runtime.cgocallback"};
 
 static bool gotable_among(const char *name, const char *const *names, size_t n)
 {
@@ -45,11 +44,10 @@ static void gotable_read_code(struct gotable *go, struct elffile *file)
 	uint64_t offset, end;
 
 	if (!pclntab_function(&go->tab, 0, &first) ||
-	    !pclntab_function(&go->tab, go->tab.functions - 1, &last) ||
-	    last.end <= first.start || last.end - first.start > GOTABLE_CODE_MAX ||
+	    !pclntab_function(&go->tab, go->tab.functions - 1, &last) || last.end <= first.start ||
+	    last.end - first.start > GOTABLE_CODE_MAX ||
 	    !elfparts_code(file, first.start, &offset) ||
-	    !elfparts_code(file, last.end - 1, &end) ||
-	    end - offset != last.end - 1 - first.start)
+	    !elfparts_code(file, last.end - 1, &end) || end - offset != last.end - 1 - first.start)
 		return;
 	go->code = elffile_bytes(file, offset, last.end - first.start);
 	go->code_start = first.start;
@@ -86,7 +84,8 @@ bool gotable_is_sigreturn(const struct gotable *go, const struct pclntab_functio
 	return code && cfifill_is_sigreturn(code);
 }
 
-/* The bytes of `mov %rbp,N(%rsp)` (what 0x89) or `lea N(%rsp),%rbp` (0x8d) at an address; else 0. */
+/* The bytes of `mov %rbp,N(%rsp)` (what 0x89) or `lea N(%rsp),%rbp` (0x8d) at an address; else 0.
+ */
 static unsigned gotable_slot(const struct gotable *go, uint64_t vaddr, uint8_t what, int64_t slot)
 {
 	const uint8_t *code = gotable_code(go, vaddr, 8);
@@ -152,7 +151,7 @@ static struct table_rule gotable_rule(const struct gotable_frame *frame, uint64_
 	if (moved >= 8 && at >= frame->saved) {
 		rule.fp = RULE_FP_CFA;
 		rule.fp_offset = -16;
-		if (frame->by_fp && at >= frame->set) {
+		if (at >= frame->set) {
 			rule.cfa = RULE_SWITCH;
 			rule.cfa_register = RULE_FP;
 			rule.cfa_offset = 16;
@@ -181,8 +180,8 @@ static void gotable_find_frame(const struct gotable *go, const struct pclntab_fu
 {
 	struct pclntab_steps steps;
 
-	*frame = (struct gotable_frame){.saved = UINT64_MAX, .set = UINT64_MAX,
-					.switched = UINT64_MAX};
+	*frame =
+	    (struct gotable_frame){.saved = UINT64_MAX, .set = UINT64_MAX, .switched = UINT64_MAX};
 	pclntab_begin(&go->tab, function, &steps);
 	while (pclntab_next(&steps))
 		if (steps.moved > 0) {
@@ -190,12 +189,14 @@ static void gotable_find_frame(const struct gotable *go, const struct pclntab_fu
 			break;
 		}
 	if (!(function->flags & PCLNTAB_WRITES_SP) &&
-	    !gotable_among(function->name, switches, sizeof(switches) / sizeof(switches[0])))
+	    !gotable_among(function->name, switches, sizeof(switches) / sizeof(switches[0]))) {
+		frame->set = UINT64_MAX;
 		return;
-	frame->by_fp = frame->set != UINT64_MAX;
-	if (frame->by_fp)
+	}
+	if (frame->set != UINT64_MAX)
 		return;
-	/* Of what morestack left, nothing is to be shown: Go's own traces end there as well. */
+	/* Behind morestack begins what the thread does for itself: Go's own traces end there too.
+	 */
 	frame->switched = gotable_find_switch(go, function);
 	frame->saved = UINT64_MAX;
 	if (!strcmp(function->name, "runtime.morestack"))

@@ -481,7 +481,7 @@ static void test_check(void **state)
 		for (uint64_t at = 0; at < CFI_IMAGE_BYTES_MAX; at += 61) {
 			const struct table_rule *rule = tables_find(copy, at, &next);
 
-			assert_true(!rule || (rule->cfa <= RULE_SIGNAL &&
+			assert_true(!rule || (rule->cfa <= RULE_SWITCH &&
 					      rule->cfa_register < RULE_REGISTER_COUNT));
 		}
 	}
