@@ -461,6 +461,53 @@ static void test_every_kind_of_rule(void **state)
 		run_rule_case(&cases[i]);
 }
 
+/* The other stack may lie below this one. */
+static void test_another_stack(void **state)
+{
+	static const struct table_rule rule = {.cfa = RULE_SWITCH,
+					       .cfa_register = RULE_R9, /* means nothing */
+					       .cfa_offset = 16,
+					       .fp = RULE_FP_CFA,
+					       .fp_offset = -16,
+					       .ra_offset = -8};
+	static const struct table_rule same = {
+	    .cfa = RULE_REGISTER, .cfa_register = RULE_FP, .cfa_offset = 16, .ra_offset = -8};
+	static struct image image;
+
+	(void)state;
+	image_init(&image, 9);
+	image.regs.sp = STACK_BASE + 40 * 8;
+	image.words[9] = 0xf00d;
+	image.words[10] = CALLER_PC;
+	image_leaf_rule(&image, &rule);
+	assert_int_equal(image_walk(&image, 0, image.ranges_n), STOP_COMPLETE);
+	assert_int_equal(image.walk.slots, 2);
+	assert_frame(&image.frames[1], FRAME_NATIVE, FRAME_RETURN, 7, CALLER);
+	assert_int_equal(image.walk.sp, STACK_BASE + 11 * 8);
+	assert_int_equal(image.walk.fp, 0xf00d);
+	image.regs.fp = 0;
+	assert_int_equal(image_walk(&image, 0, image.ranges_n), STOP_COMPLETE);
+	assert_int_equal(image.walk.slots, 1);
+	image.regs.fp = STACK_BASE + 9 * 8;
+	image_leaf_rule(&image, &same);
+	assert_int_equal(image_walk(&image, 0, image.ranges_n), STOP_BAD_ROW);
+}
+
+/* It says that it is its own caller: nothing but the room for frames ends that. */
+static void test_stack_in_a_ring(void **state)
+{
+	static const struct table_rule rule = {
+	    .cfa = RULE_SWITCH, .cfa_offset = 16, .fp = RULE_FP_SAME, .ra_offset = -8};
+	static struct image image;
+
+	(void)state;
+	image_init(&image, 9);
+	image.words[10] = image.regs.pc + 1;
+	image_leaf_rule(&image, &rule);
+	assert_int_equal(image_walk(&image, 0, image.ranges_n), STOP_DEPTH);
+	assert_int_equal(image.walk.slots, RECORD_USER_FRAMES_MAX);
+}
+
 /* vfork pops its return address into a register; only a leaf can say where that is. */
 static void test_return_address_in_a_register(void **state)
 {
@@ -780,6 +827,8 @@ int main(void)
 		cmocka_unit_test(test_depth),
 		cmocka_unit_test(test_search_finds_every_range),
 		cmocka_unit_test(test_every_kind_of_rule),
+		cmocka_unit_test(test_another_stack),
+		cmocka_unit_test(test_stack_in_a_ring),
 		cmocka_unit_test(test_return_address_in_a_register),
 		cmocka_unit_test(test_registers_are_known_to_the_leaf_only),
 		cmocka_unit_test(test_signal_frame),
