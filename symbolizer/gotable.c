@@ -25,6 +25,8 @@ static const struct table_rule stop = {.cfa = RULE_STOP};
 static const char *const tops[] = {
     "runtime.goexit", "runtime.mstart", "runtime.rt0_go", "_rt0_amd64", "_rt0_amd64_linux",
 };
+/* What runs on the stack that they write is the first of it; Go's own traces end there too. */
+static const char *const starts[] = {"runtime.morestack", "runtime.clone"};
 /* Functions that write the stack pointer, likewise. */
 static const char *const switches[] = {"runtime.systemstack", "runtime.asmcgocall", "runtime.mcall",
 				       "runtime.cgocallback"};
@@ -123,7 +125,7 @@ static void gotable_enter(const struct gotable *go, const struct pclntab_steps *
 		frame->set = frame->saved + bytes;
 }
 
-/* The first load of the stack pointer from a struct: mov N(%reg),%rsp. */
+/* Behind the first mov N(%reg),%rsp or mov %reg,%rsp; the start when there is none. */
 static uint64_t gotable_find_switch(const struct gotable *go,
 				    const struct pclntab_function *function)
 {
@@ -136,18 +138,21 @@ static uint64_t gotable_find_switch(const struct gotable *go,
 		if ((code[i] == 0x48 || code[i] == 0x49) && code[i + 1] == 0x8b &&
 		    (code[i + 2] & 0xf8) == 0x60)
 			return function->start + i + 4;
+		else if ((code[i] == 0x48 || code[i] == 0x4c) && code[i + 1] == 0x89 &&
+			 (code[i + 2] & 0xc7) == 0xc4)
+			return function->start + i + 3;
 	return function->start;
 }
 
 static struct table_rule gotable_rule(const struct gotable_frame *frame, uint64_t at, int64_t moved)
 {
-	struct table_rule rule = {
-	    .cfa = RULE_REGISTER, .cfa_offset = (int32_t)moved + 8, .ra_offset = -8};
+	struct table_rule rule = {.cfa = RULE_REGISTER, .ra_offset = -8};
 
 	if (at >= frame->switched)
 		return frame->away;
 	if (moved < 0 || moved > GOTABLE_MOVED_MAX)
 		return invalid;
+	rule.cfa_offset = (int32_t)moved + 8;
 	if (moved >= 8 && at >= frame->saved) {
 		rule.fp = RULE_FP_CFA;
 		rule.fp_offset = -16;
@@ -160,13 +165,23 @@ static struct table_rule gotable_rule(const struct gotable_frame *frame, uint64_
 	return rule;
 }
 
-static void gotable_step(const struct gotable_frame *frame, const struct pclntab_steps *steps,
-			 gotable_fn *fn, void *arg)
+/* Where the return address was popped: by pop %r12, before the child of vfork() writes over it. */
+static bool gotable_popped(const struct gotable *go, const struct pclntab_steps *steps)
 {
+	const uint8_t *code = gotable_code(go, steps->from - 2, 2);
+
+	return steps->moved == -8 && code && code[0] == 0x41 && code[1] == 0x5c;
+}
+
+static void gotable_step(const struct gotable *go, const struct gotable_frame *frame,
+			 const struct pclntab_steps *steps, gotable_fn *fn, void *arg)
+{
+	static const struct table_rule popped = {
+	    .cfa = RULE_REGISTER, .ra = RULE_RA_REGISTER, .ra_register = RULE_R12};
 	const uint64_t edges[] = {frame->saved, frame->set, frame->switched};
 	struct table_rule rule = gotable_rule(frame, steps->from, steps->moved);
 
-	fn(arg, steps->from, &rule);
+	fn(arg, steps->from, gotable_popped(go, steps) ? &popped : &rule);
 	/* saved <= set, and `switched` is not used together with `set`. */
 	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
 		if (edges[i] > steps->from && edges[i] < steps->to) {
@@ -195,11 +210,9 @@ static void gotable_find_frame(const struct gotable *go, const struct pclntab_fu
 	}
 	if (frame->set != UINT64_MAX)
 		return;
-	/* Behind morestack begins what the thread does for itself: Go's own traces end there too.
-	 */
 	frame->switched = gotable_find_switch(go, function);
 	frame->saved = UINT64_MAX;
-	if (!strcmp(function->name, "runtime.morestack"))
+	if (gotable_among(function->name, starts, sizeof(starts) / sizeof(starts[0])))
 		frame->away = stop;
 }
 
@@ -231,5 +244,5 @@ void gotable_run(const struct gotable *go, const struct pclntab_function *functi
 	gotable_find_frame(go, function, &frame);
 	pclntab_begin(&go->tab, function, &steps);
 	while (pclntab_next(&steps))
-		gotable_step(&frame, &steps, fn, arg);
+		gotable_step(go, &frame, &steps, fn, arg);
 }

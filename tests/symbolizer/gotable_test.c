@@ -163,6 +163,16 @@ static void test_special(void **state)
 	image_make(&image, 0xfffffff1, "gogo", PCLNTAB_WRITES_SP, "\x02\x06", 3,
 		   "\x90\x48\x8b\x63\x38\xc3", 6);
 	assert_string_equal(run(&image), "0: sp+8 fp= ra@cfa-8\n5: invalid\n");
+	/* nop; mov %rsi,%rsp; ret */
+	image_make(&image, 0xfffffff1, "runtime.clone", PCLNTAB_WRITES_SP, "\x02\x05", 3,
+		   "\x90\x48\x89\xf4\xc3", 5);
+	assert_string_equal(run(&image), "0: sp+8 fp= ra@cfa-8\n4: stop\n");
+	/* pop %r12; syscall; push %r12; ret */
+	image_make(&image, 0xfffffff1, "f", 0, "\x02\x02\x0f\x04\x10\x01", 7,
+		   "\x41\x5c\x0f\x05\x41\x54\xc3", 7);
+	assert_string_equal(run(&image), "0: sp+8 fp= ra@cfa-8\n"
+					 "2: sp+0 fp= ra=r12\n"
+					 "6: sp+8 fp= ra@cfa-8\n");
 	image_make(&image, 0xfffffff1, "runtime.sigreturn", 0, "\x02\x09", 3,
 		   "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
 	assert_string_equal(run(&image), "0: signal+40\n");
