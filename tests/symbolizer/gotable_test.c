@@ -210,10 +210,11 @@ static int open_workload(const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* sp + what, according to libdw; 0 when it says something else. */
-static int64_t libdw_cfa(Dwarf_CFI *cfi, uint64_t vaddr)
+/* sp + what, according to libdw, and up to where; 0 when it says something else. */
+static int64_t libdw_cfa(Dwarf_CFI *cfi, uint64_t vaddr, uint64_t *end)
 {
 	Dwarf_Frame *frame;
+	Dwarf_Addr start;
 	Dwarf_Op *ops;
 	int64_t offset = 0;
 	size_t n;
@@ -226,6 +227,7 @@ static int64_t libdw_cfa(Dwarf_CFI *cfi, uint64_t vaddr)
 		if (ops[0].atom == DW_OP_bregx && ops[0].number == 7)
 			offset = (int64_t)ops[0].number2;
 	}
+	dwarf_frame_info(frame, &start, end, NULL);
 	free(frame);
 	return offset;
 }
@@ -234,7 +236,7 @@ struct figures {
 	unsigned compared, same, other;
 };
 
-/* At every instruction byte of the text that goes by sp. */
+/* Wherever either of the two changes, in the text that goes by sp. */
 static void compare(const struct tables_result *r, Dwarf_CFI *cfi, struct figures *figures)
 {
 	for (uint32_t i = 0; i < r->segments_n; i++) {
@@ -243,14 +245,17 @@ static void compare(const struct tables_result *r, Dwarf_CFI *cfi, struct figure
 
 		for (uint64_t at = s->offset; at < s->offset + s->bytes; at = next) {
 			const struct table_rule *rule = tables_find(r->table, at, &next);
+			uint64_t end = UINT64_MAX;
 			int64_t cfa;
 
 			assert_non_null(rule);
 			if (rule->cfa != RULE_REGISTER)
 				continue;
-			cfa = libdw_cfa(cfi, at - s->offset + s->vaddr);
+			cfa = libdw_cfa(cfi, at - s->offset + s->vaddr, &end);
 			if (!cfa)
 				continue;
+			if (end - s->vaddr + s->offset < next)
+				next = end - s->vaddr + s->offset;
 			figures->compared++;
 			if (cfa == rule->cfa_offset && rule->cfa_register == RULE_SP)
 				figures->same++;
