@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bpf/tables.h"
+#include "cli/floor.h"
 #include "shm/ledger.h"
 #include "shm/record.h"
 
@@ -94,12 +95,23 @@ void facts_find(struct config *config)
 	runtime->memory_limit_bytes = facts_memory_limit(config);
 }
 
-const char *facts_missing(const char *command)
+const char *facts_missing(const char *command, bool unsafe_kernel)
 {
 	static char text[256];
+	const char *mended;
+	struct utsname name = {0};
 
 	if (geteuid() != 0) {
 		snprintf(text, sizeof(text), "needs root: sudo sconce %s ...", command);
+		return text;
+	}
+	uname(&name);
+	mended = unsafe_kernel ? NULL : floor_hangs(name.release, name.version);
+	if (mended) {
+		snprintf(text, sizeof(text),
+			 "Linux %s may hang when it is profiled (mended in %s): boot a newer one, or "
+			 "take the risk with --unsafe-kernel",
+			 name.release, mended);
 		return text;
 	}
 	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0)

@@ -94,6 +94,7 @@ static const struct option {
 	O("run-dir", 0, RUN | STATUS, TYPE_TEXT, TEXT(config.run_dir), {0}, "DIR", "sockets (/run/sconce)"),
 	O("json", 0, STATUS, TYPE_BOOL, FIELD(json), 0, 0, {0}, NULL, "for programs"),
 	O("config", 'c', BOTH | STATUS, TYPE_TEXT, TEXT(config_file), {0}, "FILE", "YAML, keys as the flags: otlp_endpoint: ..."),
+	O("unsafe-kernel", 0, BOTH, TYPE_BOOL, FIELD(unsafe_kernel), 0, 0, {0}, NULL, "start on a kernel that may hang"),
 	O("verbose", 'v', BOTH, TYPE_BOOL, FIELD(verbose), 0, 0, {0}, NULL, "say more"),
 	O("help", 'h', BOTH | STATUS, TYPE_BOOL, FIELD(help), 0, 0, {0}, NULL, "this text"),
 	/* clang-format on */

@@ -23,7 +23,7 @@ struct options {
 	uint64_t duration_ms; /* 0 = until something ends it */
 	char config_file[1024];
 	char output[1024];
-	bool json, verbose, help;
+	bool json, verbose, help, unsafe_kernel;
 	char **program; /* what follows "--", NULL if nothing */
 };
 

@@ -230,7 +230,7 @@ static int record_start(struct record *record)
 int record_main(struct options *options)
 {
 	static struct record record;
-	const char *missing = facts_missing("record");
+	const char *missing = facts_missing("record", options->unsafe_kernel);
 	int err;
 
 	if (missing) {

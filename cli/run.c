@@ -124,7 +124,7 @@ int run_main(struct options *options)
 	struct config *config = &options->config;
 	struct session_fds fds = {-1, -1, -1, -1};
 	struct session session = {0};
-	const char *missing = facts_missing("run");
+	const char *missing = facts_missing("run", options->unsafe_kernel);
 
 	if (missing) {
 		fprintf(stderr, "sconce: %s\n", missing);

@@ -1,4 +1,6 @@
 # What users type.
-TESTS += tests/cli/options_test
+TESTS += tests/cli/options_test tests/cli/floor_test
+tests/cli/floor_test_SRCS = tests/cli/floor_test.c cli/floor.c
+tests/cli/floor_test_LIBS = -lcmocka
 tests/cli/options_test_SRCS = tests/cli/options_test.c $(CLI_SRCS)
 tests/cli/options_test_LIBS = -lcmocka -lyaml
