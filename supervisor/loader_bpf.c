@@ -105,6 +105,12 @@ static uint32_t loader_chunks(const struct config *config)
 	return (uint32_t)(config->unwind_bytes / TABLES_CHUNK_BYTES);
 }
 
+bool loader_bpf_helper(int helper)
+{
+	/* An error means that we could not try; then loading says more. */
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, (enum bpf_func_id)helper, NULL) != 0;
+}
+
 static int loader_check(struct loader_bpf *bpf, const struct config *config)
 {
 	uint64_t ring = config->ring_bytes;
@@ -113,6 +119,9 @@ static int loader_check(struct loader_bpf *bpf, const struct config *config)
 		return loader_fail(bpf, -errno,
 				   "cannot read " BTF_PATH
 				   ": needs a kernel built with CONFIG_DEBUG_INFO_BTF, and /sys");
+	if (!loader_bpf_helper(BPF_FUNC_loop))
+		return loader_fail(bpf, -EOPNOTSUPP,
+				   "this kernel has no bpf_loop(): Linux 5.17 or newer is needed");
 	if (ring < (uint64_t)sysconf(_SC_PAGESIZE) || ring > 1u << 30 || (ring & (ring - 1)))
 		return loader_fail(bpf, -EINVAL, "ring size %llu: a power of two, 4 KiB to 1 GiB",
 				   (unsigned long long)ring);
