@@ -122,9 +122,7 @@ static bool inbox_may_table(struct inbox *inbox, uint32_t file_id, int worker)
 {
 	const struct file *file = files_by_id(inbox->introduce->files, file_id);
 
-	if (file_id == RECORD_VDSO_FILE_ID)
-		return true;
-	return file && (file->asked & 1u << worker);
+	return file_id == RECORD_VDSO_FILE_ID || (file && (file->asked & 1u << worker));
 }
 
 static void inbox_table(struct inbox *inbox, const struct message *message, int worker)
