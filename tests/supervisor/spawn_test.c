@@ -179,6 +179,7 @@ static void environment_is_clean(void **state)
 
 static void signals_are_as_they_should(void **state)
 {
+	const char *ignored;
 	sigset_t set;
 
 	(void)state;
@@ -188,7 +189,10 @@ static void signals_are_as_they_should(void **state)
 	probe(ROLE_SAMPLER, 2);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	says("SigBlk:\t0000000000000000\n");
-	says("SigIgn:\t0000000000000003\n");
+	/* Signals 32 and 33 are the C library's own: it lets nobody change what was inherited. */
+	ignored = strstr(report, "SigIgn:\t");
+	assert_non_null(ignored);
+	assert_int_equal(strtoull(ignored + 8, NULL, 16) & ~0x180000000ull, 3);
 }
 
 static void a_missing_binary_is_an_error(void **state)
