@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "cli/facts.h"
+#include "cli/family.h"
 #include "cli/program.h"
 #include "cli/session.h"
 #include "supervisor/log.h"
@@ -43,7 +44,7 @@ static int record_fail(const char *what, const char *why)
 /* Every target has to be there now; its descriptor tells when it ends. */
 static int record_targets(struct record *record)
 {
-	const struct config *config = &record->options->config;
+	struct config *config = &record->options->config;
 
 	for (uint32_t i = 0; i < config->targets_n; i++) {
 		int fd = (int)syscall(SYS_pidfd_open, config->targets[i], 0);
@@ -57,6 +58,10 @@ static int record_targets(struct record *record)
 							 : strerror(errno));
 		record->targets[record->targets_n++] = (struct pollfd){fd, POLLIN, 0};
 	}
+	/* They need no descriptor: recording ends with those that were named. */
+	if (config->follow && config->targets_n)
+		config->targets_n =
+			family_add(config->targets, config->targets_n, CONFIG_TARGETS_MAX);
 	return 0;
 }
 
