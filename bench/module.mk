@@ -57,6 +57,21 @@ $(UNWIND_DIR)/rust: bench/workloads/unwind/rust.rs
 	@mkdir -p $(@D)
 	$(Q)$(UNWIND_RUSTC) -O -o $@ $<
 
+# Short lives. A program is called by the name that it is started by.
+SHORT_DIR = $(BUILD)/bench/workloads/short
+workloads: $(addprefix $(SHORT_DIR)/,launch burn burn-5 burn-20 burn-100)
+
+$(SHORT_DIR)/launch: bench/workloads/short/launch.c
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O2 $(WARNINGS) -o $@ $<
+$(SHORT_DIR)/burn: bench/workloads/short/burn.c
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(UNWIND_FLAGS) -static -o $@ $<
+$(SHORT_DIR)/burn-%: $(SHORT_DIR)/burn
+	$(Q)ln -sf burn $@
+
 # Go's, where there is a Go that is recent enough; with cgo where it finds a C compiler.
 GO ?= $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
 GO_DIR = $(BUILD)/bench/workloads/go

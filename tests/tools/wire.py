@@ -155,8 +155,11 @@ def _frames(locations):
     return [name for names in reversed(locations) for name in reversed(names)]
 
 
-def otlp_stacks(request):
-    """[(names root first, count, {attribute: value}, resource attributes)] of all samples/count."""
+def otlp_stacks(request, kernel=""):
+    """[(names root first, count, {attribute: value}, resource attributes)] of all samples/count.
+
+    kernel: what is put behind the names of the kernel's functions.
+    """
     d = request["dictionary"]
     strings = d["string_table"]
 
@@ -165,8 +168,10 @@ def otlp_stacks(request):
         return {strings[table[i]["key_strindex"]]: plain(table[i]["value"]) for i in indices}
 
     def location(i):
-        return [strings[d["function_table"][line["function_index"]].get("name_strindex", 0)]
-                for line in d["location_table"][i].get("lines", [])] or ["?"]
+        at = d["location_table"][i]
+        suffix = kernel and attributes(at.get("attribute_indices", [])).get("profile.frame.type") == "kernel"
+        return [strings[d["function_table"][line["function_index"]].get("name_strindex", 0)] + (kernel if suffix else "")
+                for line in at.get("lines", [])] or ["?"]
 
     out = []
     for rp in request.get("resource_profiles", []):
