@@ -41,10 +41,12 @@ static struct file *files_give(struct files *files, uint32_t *bucket)
 {
 	struct file *file;
 
-	if (files->last_id == files->limit_id)
+	if ((int32_t)(files->limit_id - files->last_id) <= 0)
 		return NULL;
-	if (++files->last_id == 0 || files->last_id == RECORD_VDSO_FILE_ID)
-		files->last_id = 1;
+	/* Nor one that would share the vdso's slot. */
+	do
+		files->last_id++;
+	while (!files->last_id || files->last_id % FILES_MAX == RECORD_VDSO_FILE_ID % FILES_MAX);
 	file = &files->file[files->last_id % FILES_MAX];
 	if (file->id)
 		files_forget(files, file);
