@@ -110,11 +110,15 @@ static void inbox_file_key(struct inbox *inbox, const struct message *message, i
 
 static void inbox_need_file(struct inbox *inbox, const struct message *message, int worker)
 {
-	if (message->need_file.file_id == 0)
-		introduce_forgotten(inbox->introduce, (uint32_t)worker);
-	else
-		introduce_file_again(inbox->introduce, (uint32_t)worker,
-				     message->need_file.file_id);
+	struct introduce *in = inbox->introduce;
+
+	if (message->need_file.file_id) {
+		introduce_file_again(in, (uint32_t)worker, message->need_file.file_id);
+		return;
+	}
+	introduce_forgotten(in, (uint32_t)worker);
+	/* Whatever ended the one before: perhaps what it made is wrong. */
+	store_withdraw(inbox->store, (uint32_t)worker, in->now_ns);
 }
 
 /* A worker speaks of files that it was handed, and of no others but the vdso, which all have. */

@@ -174,8 +174,9 @@ void introduce_answer(struct introduce *in, struct process *p, int error)
 		processes_publish(p);
 }
 
-void introduce_exit(struct introduce *in, const struct process *p)
+void introduce_exit(void *arg, const struct process *p)
 {
+	struct introduce *in = arg;
 	struct record_exit record = {
 	    .header = {sizeof(record), RECORD_EXIT, 0}, .pid = p->pid, .time_ns = p->exited_ns};
 
@@ -195,9 +196,9 @@ void introduce_file_again(struct introduce *in, uint32_t worker, uint32_t file_i
 		for (uint32_t i = 0; p->pid && !p->exited_ns && i < p->n; i++) {
 			if (ranges[i].file_id != file_id)
 				continue;
-			if (file)
-				introduce_ask_file(in, p, worker, file, &ranges[i]);
-			else /* the id is forgotten: learn the ranges again, with new ids */
+			if (file && introduce_ask_file(in, p, worker, file, &ranges[i]))
+				file->asked |= 1u << worker;
+			else if (!file) /* the id is forgotten: learn the ranges again, with new ids */
 				p->lost_epoch = in->processes->lost_epoch - 1;
 			return;
 		}

@@ -32,8 +32,8 @@ void introduce_ask_ranges(struct introduce *in, struct process *p);
 void introduce_mapping(struct introduce *in, struct process *p, const struct record_range *range);
 /* The broker answered: the ranges of p are known now, or error says why not. */
 void introduce_answer(struct introduce *in, struct process *p, int error);
-/* p is forgotten. */
-void introduce_exit(struct introduce *in, const struct process *p);
+/* p is forgotten. Handler of the process table; arg is the struct introduce. */
+void introduce_exit(void *arg, const struct process *p);
 /* The worker asks for a file. */
 void introduce_file_again(struct introduce *in, uint32_t worker, uint32_t file_id);
 /* Worker k begins with nothing: tell it again, process by process, as their samples come. */

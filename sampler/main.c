@@ -103,11 +103,6 @@ static void open_rings(const struct config *config)
 	}
 }
 
-static void on_forget(void *arg, const struct process *p)
-{
-	introduce_exit(arg, p);
-}
-
 static void open_all(void)
 {
 	const struct config *config = self.child.config;
@@ -135,7 +130,7 @@ static void open_all(void)
 	self.inbox.store = &self.store;
 	self.pump.sideband.handle = pump_event;
 	self.pump.sideband.arg = &self.pump;
-	self.processes.on_forget = on_forget;
+	self.processes.on_forget = introduce_exit;
 	self.processes.arg = &self.pump.introduce;
 }
 

@@ -38,6 +38,7 @@ static struct {
 	struct channel broker, worker;	     /* the other ends */
 	struct bpf_cpu cpus[2];
 	struct record_range ranges[4096];
+	struct bpf_file files[TABLES_FILES_MAX + 1];
 	uint64_t seq[2];
 } world;
 
@@ -48,6 +49,7 @@ static struct {
 	struct processes processes;
 	struct files files;
 	struct workers workers;
+	struct store store;
 	struct ledger_writer ledger;
 } self;
 
@@ -60,11 +62,6 @@ static int memory(size_t bytes, char **map)
 	assert_return_code(ftruncate(fd, (off_t)bytes), 0);
 	*map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	return fd;
-}
-
-static void on_forget(void *arg, const struct process *p)
-{
-	introduce_exit(arg, p);
 }
 
 /* What main does above the sandbox. */
@@ -93,7 +90,9 @@ static void sampler_start(void)
 	in->workers = &self.workers;
 	channel_init(&in->broker, world.broker_fd[0], ROLE_SAMPLER, ROLE_BROKER, true);
 	self.inbox.introduce = in;
-	self.processes.on_forget = on_forget;
+	self.inbox.store = &self.store;
+	self.store.files = world.files;
+	self.processes.on_forget = introduce_exit;
 	self.processes.arg = in;
 	processes_sweep(&self.processes, now);
 }

@@ -287,6 +287,8 @@ static struct channel worker_end, sampler_end;
 static struct inbox inbox;
 static struct introduce introduce;
 static struct files files;
+static struct processes processes; /* none */
+static struct workers workers;
 static struct table_header *small;
 static uint32_t small_bytes;
 
@@ -298,7 +300,8 @@ static int setup_inbox(void **state)
 		return -1;
 	memset(&files, 0, sizeof(files));
 	files_init(&files, 0);
-	introduce = (struct introduce){.files = &files, .now_ns = now_ns};
+	introduce = (struct introduce){
+	    .files = &files, .processes = &processes, .workers = &workers, .now_ns = now_ns};
 	inbox.introduce = &introduce;
 	inbox.store = &store;
 	channel_init(&worker_end, fds[0], ROLE_SYMBOLIZER, ROLE_SAMPLER, true);
@@ -349,6 +352,26 @@ static void test_messages(void **state)
 	assert_true(published(file->id));
 }
 
+/* A worker that begins anew: what the one before it made goes, and no other's. */
+static void test_new_worker(void **state)
+{
+	struct file *file = files_of(&files, 1, 2, 3, 0, ""), *other = files_of(&files, 1, 2, 4, 0, "");
+	struct message_need_file all = {.file_id = 0};
+
+	(void)state;
+	file->asked = 2;
+	other->asked = 1;
+	assert_int_equal(say_table(file->id, small_bytes, 1), 0);
+	assert_int_equal(say_table(other->id, small_bytes, 0), 0);
+	assert_int_equal(store.tables, 2);
+	assert_int_equal(channel_send(&worker_end, MESSAGE_NEED_FILE, &all, NULL, 0), 0);
+	assert_int_equal(inbox_read(&inbox, &sampler_end, 1), 0);
+	assert_false(published(file->id));
+	assert_true(published(other->id));
+	assert_int_equal(file->asked, 0);
+	assert_int_equal(other->asked, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +384,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_room_comes_back, setup),
 	    cmocka_unit_test_setup(test_withdrawal_and_restart, setup),
 	    cmocka_unit_test_setup(test_messages, setup_inbox),
+	    cmocka_unit_test_setup(test_new_worker, setup_inbox),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
