@@ -70,6 +70,7 @@ enum fd_symbolizer {
 	FD_SYMBOLIZER_LOG = 14,	     /* + 0, + 1: definition logs, read-write */
 	FD_SYMBOLIZER_KALLSYMS = 16, /* /proc/kallsyms, opened by the supervisor; /dev/null if refused */
 	FD_SYMBOLIZER_MODULES = 17,  /* /proc/modules likewise, to notice changes */
+	FD_SYMBOLIZER_PEERS = 20,    /* + k: channel to worker k; /dev/null for itself */
 };
 
 enum fd_exporter {

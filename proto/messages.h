@@ -63,6 +63,11 @@
 	/* how to walk out of a file, once for each file; what does not fit is dropped in silence */ \
 	MESSAGE(TABLE,        SYMBOLIZER, SAMPLER,    table,        1, RUN,   200) \
 	MESSAGE(NO_TABLE,     SYMBOLIZER, SAMPLER,    table,        0, RUN,   1000) \
+	/* between workers (symbolizer/peers.h) */ \
+	MESSAGE(WANT_TABLE,   SYMBOLIZER, SYMBOLIZER, need_file,    0, RUN,   200) \
+	MESSAGE(LEND_TABLE,   SYMBOLIZER, SYMBOLIZER, table,        1, RUN,   200) \
+	MESSAGE(LEND_NONE,    SYMBOLIZER, SYMBOLIZER, table,        0, RUN,   200) \
+	MESSAGE(LEND_REFUSED, SYMBOLIZER, SYMBOLIZER, table,        0, RUN,   200) \
 	/* table memory grows; when it is full, the supervisor does not answer */ \
 	MESSAGE(WANT_CHUNK,   SAMPLER,    SUPERVISOR, empty,        0, RUN,   4) \
 	MESSAGE(CHUNK,        SUPERVISOR, SAMPLER,    chunk,        1, ANY,   0)
@@ -208,7 +213,7 @@ struct message_file {
 	char path[MESSAGE_PATH_BYTES]; /* link text of map_files, for show; ends in NUL */
 };
 
-/* file_id 0: this worker was just started and knows nothing; introduce everything again. */
+/* file_id 0: this worker was just started and knows nothing; what it said before does not hold. */
 struct message_need_file {
 	uint32_t file_id;
 	uint32_t unused;
@@ -217,6 +222,7 @@ struct message_need_file {
 /*
  * TABLE: with a memfd, sealed against shrinking, that holds a table (shm/table.h) from its beginning
  * and nothing else. NO_TABLE: this file is walked by frame pointers.
+ * LEND_TABLE, LEND_NONE: the same, in answer to WANT_TABLE. LEND_REFUSED: make it yourself.
  * Ids are never given twice. When the sampler was restarted every file has a new one and is handed
  * over again under that, so tables are sent again because the files come again.
  */

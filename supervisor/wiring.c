@@ -13,7 +13,7 @@
 #include "shm/queue.h"
 
 enum kind { KIND_GIVEN, KIND_PAIR, KIND_LEDGER, KIND_SEGMENT, KIND_QUEUE };
-enum count { ONE, SLOTS, WORKERS, DESTINATIONS, SIDEBAND, CHUNKS };
+enum count { ONE, SLOTS, WORKERS, DESTINATIONS, SIDEBAND, CHUNKS, PAIRS };
 
 static const struct {
 	const char *name;
@@ -62,6 +62,7 @@ static const struct {
 	ROW(BROKER, BROKER_WORKERS, 1, BROKER_WORKER, A),
 	ROW(SYMBOLIZER, SYMBOLIZER_SAMPLER, 0, SAMPLER_WORKER, B),
 	ROW(SYMBOLIZER, SYMBOLIZER_BROKER, 0, BROKER_WORKER, B),
+	ROW(SYMBOLIZER, SYMBOLIZER_PEERS, 1, PEERS, A),
 	ROW(SYMBOLIZER, SYMBOLIZER_SAMPLES_OTHER, 0, SAMPLES, RO),
 	ROW(SYMBOLIZER, SYMBOLIZER_SAMPLES_OWN, 0, SAMPLES, TAIL_RW),
 	ROW(SYMBOLIZER, SYMBOLIZER_PROCESS_OTHER, 0, PROCESSES, RO),
@@ -99,7 +100,8 @@ static union handle handles[OBJECT_COUNT][CONFIG_CPUS_MAX];
 static uint32_t wiring_count(enum object object)
 {
 	const uint32_t counts[] = {1, SLOT_COUNT, config->workers, DESTINATION_COUNT,
-				   config->runtime.sideband, config->runtime.chunks};
+				   config->runtime.sideband, config->runtime.chunks,
+				   WORKERS_MAX * config->workers};
 
 	return counts[objects[object].count];
 }
@@ -123,6 +125,8 @@ static int wiring_make(enum object object, uint32_t instance)
 	union handle *handle = &handles[object][instance];
 	size_t size = wiring_size(object, instance);
 
+	if (objects[object].count == PAIRS && instance / WORKERS_MAX >= instance % WORKERS_MAX)
+		return 0;
 	if (objects[object].kind == KIND_PAIR)
 		return channel_pair(handle->fd);
 	if (size == 0)
@@ -178,22 +182,33 @@ int wiring_fd(enum object object, uint32_t instance, enum side side)
 	return handles[object][instance].fd[side];
 }
 
+/* The end of the pair between this worker and another; none to itself. */
+static int wiring_peer(enum object object, uint32_t worker, uint32_t peer)
+{
+	return worker < peer ? wiring_fd(object, worker * WORKERS_MAX + peer, SIDE_A)
+			     : wiring_fd(object, peer * WORKERS_MAX + worker, SIDE_B);
+}
+
 size_t wiring_list(int slot, struct wire *wires)
 {
-	const uint32_t own[] = {[ONE] = 0, [SLOTS] = (uint32_t)slot,
-				[WORKERS] = (uint32_t)(slot - ROLE_SYMBOLIZER)};
+	const uint32_t worker = (uint32_t)(slot - ROLE_SYMBOLIZER);
+	const uint32_t own[] = {[ONE] = 0, [SLOTS] = (uint32_t)slot, [WORKERS] = worker};
 	size_t n = 0;
 
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
 		enum object o = rows[r].object;
 		uint32_t first = rows[r].stride ? 0 : own[objects[o].count];
-		uint32_t last = rows[r].stride ? wiring_count(o) : first + 1;
+		bool peers = objects[o].count == PAIRS;
+		uint32_t last = peers		 ? config->workers
+				: rows[r].stride ? wiring_count(o)
+						 : first + 1;
 
 		if (rows[r].role != ROLE_ANY && rows[r].role != slot_role(slot))
 			continue;
 		for (uint32_t i = first; i < last; i++)
 			wires[n++] = (struct wire){rows[r].number + rows[r].stride * (int)i,
-						   wiring_fd(o, i, rows[r].side)};
+						   peers ? wiring_peer(o, worker, i)
+							 : wiring_fd(o, i, rows[r].side)};
 	}
 	return n;
 }

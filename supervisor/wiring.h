@@ -19,7 +19,8 @@
 /*
  * OBJECT(NAME, kind, how many, bytes: field of struct config)
  *   GIVEN   made by somebody else
- *   PAIR    sockets; of CONTROL, A is the supervisor's end
+ *   PAIR    sockets; of CONTROL, A is the supervisor's end. PAIRS are of every two workers: of
+ *           workers j < k the pair j * WORKERS_MAX + k, with A for j
  *   QUEUE   two segments: the producer's, and the consumer's tail
  */
 #define OBJECTS(OBJECT)                                                                            \
@@ -29,6 +30,7 @@
 	OBJECT(SAMPLER_BROKER, PAIR, ONE, version)                                                 \
 	OBJECT(SAMPLER_WORKER, PAIR, WORKERS, version)                                             \
 	OBJECT(BROKER_WORKER, PAIR, WORKERS, version)                                              \
+	OBJECT(PEERS, PAIR, PAIRS, version)                                                        \
 	OBJECT(SAMPLES, QUEUE, WORKERS, sample_queue_bytes)                                        \
 	OBJECT(PROCESSES, QUEUE, WORKERS, process_queue_bytes)                                     \
 	OBJECT(OUTPUT, QUEUE, WORKERS, output_queue_bytes)                                         \

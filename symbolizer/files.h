@@ -39,10 +39,13 @@ struct file {
 	struct elffile_segment *segments;
 	uint32_t segments_n;
 	struct symbols *symbols;
-	struct table_header *table; /* these four are symbolizer/filetable's */
+	struct table_header *table; /* from here on symbolizer/filetable's */
 	size_t table_bytes;
 	bool table_none;	/* there is none: by frame pointers */
 	uint64_t table_sent_ns; /* 0 = the sampler was not told yet */
+	uint32_t lender;	/* worker k made the table: k + 1; 0 = this one */
+	bool own_table;		/* nobody else can make it */
+	uint64_t borrow_until_ns; /* its owner was asked for it; 0 = it was not */
 	uint32_t mapping[ELFFILE_SEGMENTS_MAX + 1]; /* definition ids of mapping_epoch */
 	uint32_t mapping_epoch;
 };

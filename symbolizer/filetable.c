@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "symbolizer/ehframe.h"
+#include "symbolizer/peers.h"
 
 /* The sampler may have refused or evicted it; who keeps needing it sends it again. */
 #define SEND_AGAIN_NS 5000000000ull
@@ -36,8 +37,18 @@ void filetable_forget(struct filetables *tables, struct file *file)
 		tables->bytes -= file->table_bytes;
 	free(file->table);
 	file->table = NULL;
-	file->table_none = false;
-	file->table_sent_ns = 0;
+	file->table_none = file->own_table = false;
+	file->table_sent_ns = file->borrow_until_ns = 0;
+	file->lender = 0;
+}
+
+void filetable_forget_lent(struct filetables *tables, uint32_t lender)
+{
+	struct file *file = lru_oldest(&tables->files->table);
+
+	for (; file; file = lru_newer(&tables->files->table, &file->node))
+		if (file->lender == lender)
+			filetable_forget(tables, file);
 }
 
 static void filetable_make_room(struct filetables *tables, const struct file *keep)
@@ -55,8 +66,7 @@ static void filetable_make_room(struct filetables *tables, const struct file *ke
 	}
 }
 
-/* A sealed memfd with these bytes; -1 with errno. */
-static int filetable_memfd(const void *bytes, size_t n)
+int filetable_memfd(const void *bytes, size_t n)
 {
 	int fd = memfd_create("table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	size_t done = 0;
@@ -91,6 +101,10 @@ static void filetable_send(struct filetables *tables, struct file *file)
 		return; /* the next walk tries again */
 	tables->sent++;
 	file->table_sent_ns = tables->now_ns;
+	if (file->lender) {
+		peers_remind(tables->peers, file);
+		return;
+	}
 	if (!file->table) {
 		message.bytes = 0;
 		channel_send(tables->sampler, MESSAGE_NO_TABLE, &message, NULL, 0);
@@ -120,6 +134,12 @@ static void filetable_open_vdso(struct filetables *tables, struct file *file)
 	files_take(tables->files, file, fd, bytes);
 }
 
+static void filetable_keep(struct filetables *tables, struct file *file)
+{
+	tables->bytes += file->table_bytes;
+	filetable_make_room(tables, file);
+}
+
 static void filetable_compile(struct filetables *tables, struct file *file)
 {
 	struct elffile elf;
@@ -140,8 +160,31 @@ static void filetable_compile(struct filetables *tables, struct file *file)
 	/* What was said of it while it was refused does not hold any more. */
 	file->table_sent_ns = 0;
 	tables->compiled++;
-	tables->bytes += file->table_bytes;
-	filetable_make_room(tables, file);
+	filetable_keep(tables, file);
+}
+
+bool filetable_make(struct filetables *tables, struct file *file)
+{
+	if (!file->table && !file->table_none && file->slot >= 0)
+		filetable_compile(tables, file);
+	if (!file->table && !file->table_none)
+		return false;
+	filetable_send(tables, file);
+	return true;
+}
+
+void filetable_adopt(struct filetables *tables, struct file *file, struct table_header *table,
+		     size_t bytes, uint32_t lender)
+{
+	filetable_forget(tables, file);
+	file->lender = lender;
+	file->table = table;
+	file->table_bytes = bytes;
+	file->table_none = !table;
+	/* The lender sends it to the sampler. */
+	file->table_sent_ns = tables->now_ns;
+	if (table)
+		filetable_keep(tables, file);
 }
 
 const struct table_header *filetable_get(struct filetables *tables, uint32_t file_id, bool *missing)
@@ -153,15 +196,14 @@ const struct table_header *filetable_get(struct filetables *tables, uint32_t fil
 		return NULL;
 	if (file_id == RECORD_VDSO_FILE_ID && !file->table && !file->table_none && file->slot < 0)
 		filetable_open_vdso(tables, file);
-	if (!file->table && !file->table_none && file->slot >= 0)
-		filetable_compile(tables, file);
+	if (file->slot < 0 || file->table || file->table_none ||
+	    !peers_borrow(tables->peers, file, tables->now_ns))
+		filetable_make(tables, file);
 	/* One that the broker does not open is walked by frame pointers until it does. */
 	if (file_id != RECORD_VDSO_FILE_ID && !file->table && !file->table_none && !file->refused) {
 		*missing = true;
 		if (!tables->missing)
 			tables->missing = file;
-		return NULL;
 	}
-	filetable_send(tables, file);
 	return file->table;
 }

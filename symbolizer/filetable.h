@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The unwind tables of files: compiled when a walk first needs one, kept for the walks of this
- * worker, and handed to the sampler for the walks in the kernel. All together they are bounded; the
- * one not used for longest goes first and is compiled again when it is needed.
+ * The unwind tables of files: compiled when a walk first needs one (by this worker, or by the one
+ * that owns the file: symbolizer/peers.h), kept for the walks of this worker, and handed to the
+ * sampler for the walks in the kernel. All together they are bounded; the one not used for longest
+ * goes first and is compiled again when it is needed.
  */
 #ifndef SCONCE_SYMBOLIZER_FILETABLE_H
 #define SCONCE_SYMBOLIZER_FILETABLE_H
@@ -17,6 +18,7 @@
 struct filetables {
 	struct files *files;
 	struct channel *sampler;
+	struct peers *peers;
 	uint64_t now_ns;		  /* set before a walk */
 	uint64_t bytes, bytes_max;
 	uint64_t compiled, none, evictions; /* counters, added up by the worker */
@@ -37,5 +39,16 @@ const struct table_header *filetable_get(struct filetables *tables, uint32_t fil
 
 /* The file's content is forgotten; called by files. */
 void filetable_forget(struct filetables *tables, struct file *file);
+
+/* For symbolizer/peers. */
+
+/* Compile it if need be, and tell the sampler. False: the file is not here. */
+bool filetable_make(struct filetables *tables, struct file *file);
+/* Take over what another worker made; table NULL = there is none. */
+void filetable_adopt(struct filetables *tables, struct file *file, struct table_header *table,
+		     size_t bytes, uint32_t lender);
+void filetable_forget_lent(struct filetables *tables, uint32_t lender);
+/* A sealed memfd with these bytes; -1 with errno. */
+int filetable_memfd(const void *bytes, size_t n);
 
 #endif

@@ -14,6 +14,7 @@
 #define BATCH_SAMPLES	  256
 #define MESSAGES_PER_TURN 256
 #define SLEEP_MS	  100
+#define PEERS_SLEEP_MS	  20 /* one of them may wait for us */
 #define WAIT_STEP_MS	  5
 #define PROCESS_WAIT_NS	  100000000ull
 
@@ -88,6 +89,8 @@ int worker_open(struct worker *w, struct child *child)
 	kallsyms_open(&w->kallsyms, FD_SYMBOLIZER_KALLSYMS, FD_SYMBOLIZER_MODULES);
 	err = files_open(&w->files, &w->reader, &w->sampler, config->symbol_bytes);
 	filetable_open(&w->tables, &w->files, &w->sampler, config->unwind_bytes);
+	peers_open(&w->peers, &w->tables, config->workers,
+		   (uint32_t)(child->slot - ROLE_SYMBOLIZER));
 	if (err == 0)
 		err = processes_open(&w->processes, config->processes_max, config->ranges_max);
 	if (err == 0)
@@ -117,6 +120,7 @@ void worker_introduce(struct worker *w)
 	struct message_need_file all = {.file_id = 0};
 
 	channel_send(&w->sampler, MESSAGE_NEED_FILE, &all, NULL, 0);
+	peers_introduce(&w->peers);
 }
 
 /* --- Committing. --- */
@@ -152,6 +156,9 @@ static void worker_commit(struct worker *w)
 	worker_collect(w, C_tables_compiled, &w->tables.compiled);
 	worker_collect(w, C_tables_none, &w->tables.none);
 	worker_collect(w, C_tables_dropped, &w->tables.evictions);
+	worker_collect(w, C_tables_lent, &w->peers.lent);
+	worker_collect(w, C_tables_borrowed, &w->peers.borrowed);
+	worker_collect(w, C_peers_refused, &w->peers.refused);
 	worker_collect(w, C_reads_uring, &w->reader.reads_uring);
 	worker_collect(w, C_reads_pread, &w->reader.reads_pread);
 	ledger_set(ledger, C_files_open, w->reader.files);
@@ -316,8 +323,9 @@ static bool worker_wait_for_table(struct worker *w)
 {
 	struct file *file = w->tables.missing;
 
-	if (!file)
-		return false;
+	w->borrowing = file && file->borrow_until_ns > w->tables.now_ns;
+	if (!file || w->borrowing)
+		return w->borrowing;
 	files_need(&w->files, file, child_now_ns());
 	return !file->received &&
 	       worker_may_wait(w, &file->wait_until_ns, &file->waited, FILES_WAIT_NS);
@@ -509,7 +517,7 @@ static uint32_t worker_batch(struct worker *w)
 {
 	uint32_t done = 0;
 
-	w->waiting = false;
+	w->waiting = w->borrowing = false;
 	while (done < BATCH_SAMPLES && !w->broken && worker_take(w)) {
 		/* What the sampler said before it passed this sample on. */
 		worker_process_queue(w, false);
@@ -531,7 +539,9 @@ static void worker_wait_step(struct worker *w)
 	uint64_t before = child_now_ns();
 
 	poll(&fd, 1, WAIT_STEP_MS);
-	patience_spend(&w->patience, child_now_ns() - before);
+	/* What another worker makes would have taken this one as long. */
+	if (!w->borrowing)
+		patience_spend(&w->patience, child_now_ns() - before);
 }
 
 bool worker_turn(struct worker *w)
@@ -542,6 +552,7 @@ bool worker_turn(struct worker *w)
 	w->tables.now_ns = child_now_ns();
 	patience_earn(&w->patience, w->tables.now_ns);
 	worker_channels(w);
+	peers_turn(&w->peers, w->tables.now_ns);
 	worker_process_queue(w, w->wants_ranges);
 	w->wants_ranges = false;
 	done = worker_batch(w);
@@ -559,6 +570,6 @@ bool worker_turn(struct worker *w)
 	if (w->waiting)
 		worker_wait_step(w);
 	else if (empty)
-		queue_wait(&w->samples, SLEEP_MS);
+		queue_wait(&w->samples, w->peers.n > 1 ? PEERS_SLEEP_MS : SLEEP_MS);
 	return true;
 }

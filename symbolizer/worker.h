@@ -20,6 +20,7 @@
 #include "symbolizer/filetable.h"
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/patience.h"
+#include "symbolizer/peers.h"
 #include "symbolizer/process.h"
 #include "symbolizer/reader.h"
 #include "symbolizer/symbolize.h"
@@ -53,6 +54,7 @@ struct worker {
 	struct reader reader;
 	struct files files;
 	struct filetables tables;
+	struct peers peers;
 	struct processes processes;
 	struct kallsyms kallsyms;
 	struct symbolize symbolize;
@@ -66,6 +68,7 @@ struct worker {
 	bool dirty;	       /* there is something to commit */
 	bool waiting;	       /* the sample at work waits for something */
 	bool wants_ranges;     /* ... for the ranges of its process */
+	bool borrowing;	       /* ... for a table that another worker makes */
 	bool broken;	       /* a peer lies: leave */
 
 	/* A sample that ended us before, as an earlier instance left it in the ledger. */
