@@ -3,237 +3,34 @@
  * profile/otlp.h, the reading half. In three steps: unpack within a budget (profile/wire.h), check
  * every index of the message (profile/otlp_check.h), then translate. After the second step nothing
  * in the third can point outside of a table.
- *
- * The surprise: an entry of the dictionary is translated once per target, however often it is
- * referred to, so that a small message cannot make us do much work.
  */
 #include "profile/otlp.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profile/otlp_check.h"
+#include "profile/translate.h"
 #include "profile/wire.h"
 
-#define DECODE_COUNT_MAX    (1ull << 40) /* of one sample: no request is long enough to overflow */
-#define DECODE_NUMBER_BYTES 32
-
-/* Entries of one dictionary table in the target: id[i] holds when generation[i] is the current one.
- */
-struct decode_map {
-	uint32_t *generation, *id;
-};
+#define DECODE_COUNT_MAX (1ull << 40) /* of one sample: no request is long enough to overflow */
 
 struct decode {
 	const struct otlp_sink *sink;
 	struct otlp_result *result;
 	WIRE_COLLECTOR(ExportProfilesServiceRequest) * request;
-	WIRE_PROFILES(ProfilesDictionary) * dictionary;
 	struct arena arena;
-	struct profile *target;
-	bool full; /* the target: nothing new is translated any more */
-	uint32_t generation;
-	struct decode_map strings, functions, mappings, locations, stacks;
+	struct translate translate;
 	uint32_t resource; /* in the target */
-	uint32_t *scratch; /* PROFILE_LOCATIONS_MAX */
 };
-
-static const char *decode_text(const struct decode *d, int32_t index)
-{
-	return index ? d->dictionary->string_table[index] : "";
-}
-
-/* Text of a value, "" for lists and bytes. `number` is room for digits. */
-static const char *decode_value_text(const struct decode *d, const WIRE_COMMON(AnyValue) * value,
-				     char number[DECODE_NUMBER_BYTES])
-{
-	switch (value ? value->value_case : WIRE_VALUE(_NOT_SET)) {
-	case WIRE_VALUE(STRING_VALUE):
-		return value->string_value;
-	case WIRE_VALUE(STRING_VALUE_STRINDEX):
-		return decode_text(d, value->string_value_strindex);
-	case WIRE_VALUE(BOOL_VALUE):
-		return value->bool_value ? "true" : "false";
-	case WIRE_VALUE(INT_VALUE):
-		snprintf(number, DECODE_NUMBER_BYTES, "%" PRId64, value->int_value);
-		return number;
-	case WIRE_VALUE(DOUBLE_VALUE):
-		snprintf(number, DECODE_NUMBER_BYTES, "%.17g", value->double_value);
-		return number;
-	default:
-		return "";
-	}
-}
-
-/* True when id[index] is to be filled in; 0 is none. */
-static bool decode_map_missing(const struct decode *d, struct decode_map *map, int32_t index)
-{
-	if (!index || map->generation[index] == d->generation)
-		return false;
-	map->generation[index] = d->generation;
-	map->id[index] = 0;
-	return true;
-}
-
-static uint32_t decode_add(struct decode *d, const char *text)
-{
-	uint32_t id = profile_string(d->target, text, strlen(text));
-
-	if (!id && *text)
-		d->full = true;
-	return id;
-}
-
-/* All of these give the id in the target, 0 for none or when it is full. */
-static uint32_t decode_string(struct decode *d, int32_t index)
-{
-	const char *text = decode_text(d, index);
-
-	if (decode_map_missing(d, &d->strings, index))
-		d->strings.id[index] = decode_add(d, text);
-	return index ? d->strings.id[index] : 0;
-}
-
-/* The text value of an attribute as a string of the target. */
-static uint32_t decode_attribute_string(struct decode *d, const WIRE_PROFILES(KeyValueAndUnit) * a)
-{
-	char number[DECODE_NUMBER_BYTES];
-	const char *text;
-
-	text = decode_value_text(d, a->value, number);
-	return decode_add(d, text);
-}
-
-/* An attribute by name among indices; NULL when it is not there. */
-static const WIRE_PROFILES(KeyValueAndUnit) *
-    decode_attribute(const struct decode *d, const int32_t *indices, size_t n, const char *key)
-{
-	for (size_t i = 0; i < n; i++) {
-		const WIRE_PROFILES(KeyValueAndUnit) * a;
-
-		if (!indices[i])
-			continue;
-		a = d->dictionary->attribute_table[indices[i]];
-		if (!strcmp(decode_text(d, a->key_strindex), key))
-			return a;
-	}
-	return NULL;
-}
-
-static uint32_t decode_function(struct decode *d, int32_t index)
-{
-	const WIRE_PROFILES(Function) * from;
-	struct profile_function to = {0};
-
-	if (!decode_map_missing(d, &d->functions, index))
-		return index ? d->functions.id[index] : 0;
-	from = d->dictionary->function_table[index];
-	to.name = decode_string(d, from->name_strindex);
-	to.system_name = decode_string(d, from->system_name_strindex);
-	to.file = decode_string(d, from->filename_strindex);
-	if (!to.name)
-		to.name = to.system_name ? to.system_name : to.file;
-	if (from->start_line > 0 && from->start_line <= UINT32_MAX)
-		to.start_line = (uint32_t)from->start_line;
-	if (!to.name)
-		return 0;
-	d->functions.id[index] = profile_function(d->target, &to);
-	if (!d->functions.id[index])
-		d->full = true;
-	return d->functions.id[index];
-}
-
-static uint32_t decode_build_id(struct decode *d, const WIRE_PROFILES(Mapping) * from,
-				const char *key)
-{
-	const WIRE_PROFILES(KeyValueAndUnit) *a =
-	    decode_attribute(d, from->attribute_indices, from->n_attribute_indices, key);
-
-	return a ? decode_attribute_string(d, a) : 0;
-}
-
-static uint32_t decode_mapping(struct decode *d, int32_t index)
-{
-	const WIRE_PROFILES(Mapping) * from;
-	struct profile_mapping to = {0};
-
-	if (!decode_map_missing(d, &d->mappings, index))
-		return index ? d->mappings.id[index] : 0;
-	from = d->dictionary->mapping_table[index];
-	to.file = decode_string(d, from->filename_strindex);
-	to.gnu_build_id = decode_build_id(d, from, "process.executable.build_id.gnu");
-	to.go_build_id = decode_build_id(d, from, "process.executable.build_id.go");
-	to.htlhash = decode_build_id(d, from, "process.executable.build_id.htlhash");
-	to.start = from->memory_start;
-	to.limit = from->memory_limit;
-	to.offset = from->file_offset;
-	d->mappings.id[index] = profile_mapping(d->target, &to);
-	if (!d->mappings.id[index])
-		d->full = true;
-	return d->mappings.id[index];
-}
-
-static uint32_t decode_location(struct decode *d, int32_t index)
-{
-	const WIRE_PROFILES(Location) * from;
-	const WIRE_PROFILES(KeyValueAndUnit) * type;
-	struct profile_location to = {0};
-	struct profile_line lines[PROFILE_LINES_MAX];
-
-	if (!decode_map_missing(d, &d->locations, index))
-		return index ? d->locations.id[index] : 0;
-	from = d->dictionary->location_table[index];
-	to.mapping = decode_mapping(d, from->mapping_index);
-	to.address = from->address;
-	type = decode_attribute(d, from->attribute_indices, from->n_attribute_indices,
-				OTLP_FRAME_TYPE);
-	to.frame_type = type ? decode_attribute_string(d, type) : 0;
-	for (size_t i = 0; i < from->n_lines && to.lines_n < PROFILE_LINES_MAX; i++) {
-		uint32_t function = decode_function(d, from->lines[i]->function_index);
-		int64_t line = from->lines[i]->line;
-
-		if (function)
-			lines[to.lines_n++] = (struct profile_line){
-			    function, line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0};
-	}
-	/* A location that lacks a name only for want of room must not be taken for one without. */
-	if (!d->full)
-		d->locations.id[index] = profile_location(d->target, &to, lines);
-	return d->locations.id[index];
-}
-
-/* False when the target is full. */
-static bool decode_stack(struct decode *d, int32_t index, uint32_t *id)
-{
-	const WIRE_PROFILES(Stack) * from;
-	size_t n = 0;
-
-	*id = 0;
-	if (!index)
-		return true;
-	from = d->dictionary->stack_table[index];
-	if (decode_map_missing(d, &d->stacks, index)) {
-		for (size_t i = 0; i < from->n_location_indices && n < PROFILE_LOCATIONS_MAX; i++) {
-			if (!from->location_indices[i])
-				continue;
-			d->scratch[n] = decode_location(d, from->location_indices[i]);
-			if (!d->scratch[n++])
-				return false;
-		}
-		d->stacks.id[index] = profile_stack(d->target, d->scratch, n);
-	}
-	*id = d->stacks.id[index];
-	return *id || !from->n_location_indices || !from->location_indices[0];
-}
 
 static uint32_t decode_sample_number(struct decode *d, const WIRE_PROFILES(Sample) * s,
 				     const char *key)
 {
 	const WIRE_PROFILES(KeyValueAndUnit) *a =
-	    decode_attribute(d, s->attribute_indices, s->n_attribute_indices, key);
+	    translate_attribute(&d->translate, s->attribute_indices, s->n_attribute_indices, key);
 
 	if (!a || !a->value || a->value->value_case != WIRE_VALUE(INT_VALUE) ||
 	    a->value->int_value < 0 || a->value->int_value > UINT32_MAX)
@@ -245,9 +42,9 @@ static uint32_t decode_sample_string(struct decode *d, const WIRE_PROFILES(Sampl
 				     const char *key)
 {
 	const WIRE_PROFILES(KeyValueAndUnit) *a =
-	    decode_attribute(d, s->attribute_indices, s->n_attribute_indices, key);
+	    translate_attribute(&d->translate, s->attribute_indices, s->n_attribute_indices, key);
 
-	return a ? decode_attribute_string(d, a) : 0;
+	return a ? translate_attribute_string(&d->translate, a) : 0;
 }
 
 /* How a profile counts; the divisor turns CPU time into samples. */
@@ -259,8 +56,8 @@ static enum decode_kind decode_kind(const struct decode *d, const WIRE_PROFILES(
 
 	if (!p->sample_type)
 		return DECODE_IGNORED;
-	type = decode_text(d, p->sample_type->type_strindex);
-	unit = decode_text(d, p->sample_type->unit_strindex);
+	type = translate_text(&d->translate, p->sample_type->type_strindex);
+	unit = translate_text(&d->translate, p->sample_type->unit_strindex);
 	if (!strcmp(type, "samples") && !strcmp(unit, "count"))
 		return DECODE_COUNT;
 	return !strcmp(type, "cpu") && !strcmp(unit, "nanoseconds") ? DECODE_TIME : DECODE_IGNORED;
@@ -284,7 +81,7 @@ static uint64_t decode_count(const WIRE_PROFILES(Profile) * p, const WIRE_PROFIL
 
 static bool decode_named(const struct decode *d, int32_t stack)
 {
-	const WIRE_PROFILES(ProfilesDictionary) *dictionary = d->dictionary;
+	const WIRE_PROFILES(ProfilesDictionary) *dictionary = d->translate.dictionary;
 	const WIRE_PROFILES(Stack) * from;
 	const WIRE_PROFILES(Location) * leaf;
 	const char *name;
@@ -295,8 +92,9 @@ static bool decode_named(const struct decode *d, int32_t stack)
 	leaf = dictionary->location_table[from->location_indices[0]];
 	if (!leaf->n_lines || !leaf->lines[0]->function_index)
 		return false;
-	name = decode_text(
-	    d, dictionary->function_table[leaf->lines[0]->function_index]->name_strindex);
+	name = translate_text(
+	    &d->translate,
+	    dictionary->function_table[leaf->lines[0]->function_index]->name_strindex);
 	return *name && *name != '[';
 }
 
@@ -310,32 +108,33 @@ static void decode_sample(struct decode *d, const WIRE_PROFILES(Profile) * p,
 	d->result->samples += count;
 	if (decode_named(d, s->stack_index))
 		d->result->samples_named += count;
-	if (!d->target)
+	if (!d->translate.target)
 		return;
 	sample.period_ns = p->period > 0 ? (uint64_t)p->period : 1;
 	sample.thread_name = decode_sample_string(d, s, OTLP_THREAD_NAME);
 	sample.stop = decode_sample_string(d, s, OTLP_STACK_STOP);
 	sample.pid = decode_sample_number(d, s, OTLP_PROCESS_PID);
 	sample.tid = decode_sample_number(d, s, OTLP_THREAD_ID);
-	if (!decode_stack(d, s->stack_index, &sample.stack) || !d->resource ||
-	    profile_add(d->target, &sample, count))
+	if (!translate_stack(&d->translate, s->stack_index, &sample.stack) || !d->resource ||
+	    profile_add(d->translate.target, &sample, count))
 		d->result->samples_dropped += count;
 }
 
 static size_t decode_attributes(const struct decode *d, const WIRE_PROFILES(ResourceProfiles) * rp,
 				struct otlp_attribute attributes[PROFILE_ATTRIBUTES_MAX],
-				char numbers[PROFILE_ATTRIBUTES_MAX][DECODE_NUMBER_BYTES])
+				char numbers[PROFILE_ATTRIBUTES_MAX][TRANSLATE_NUMBER_BYTES])
 {
 	size_t n = 0;
 
 	for (size_t i = 0; rp->resource && i < rp->resource->n_attributes; i++) {
 		const WIRE_COMMON(KeyValue) *kv = rp->resource->attributes[i];
-		const char *key = *kv->key ? kv->key : decode_text(d, kv->key_strindex);
+		const char *key =
+		    *kv->key ? kv->key : translate_text(&d->translate, kv->key_strindex);
 
 		if (!*key || n == PROFILE_ATTRIBUTES_MAX)
 			continue;
 		attributes[n].key = key;
-		attributes[n].value = decode_value_text(d, kv->value, numbers[n]);
+		attributes[n].value = translate_value_text(&d->translate, kv->value, numbers[n]);
 		n++;
 	}
 	return n;
@@ -346,20 +145,15 @@ static void decode_target(struct decode *d, struct profile *target,
 {
 	struct profile_attribute ids[PROFILE_ATTRIBUTES_MAX];
 
-	/* What was translated for another target does not hold in this one. */
-	if (target != d->target) {
-		d->generation++;
-		d->full = false;
-	}
-	d->target = target;
+	translate_target(&d->translate, target);
 	d->resource = 0;
 	if (!target)
 		return;
 	for (size_t i = 0; i < n; i++) {
-		ids[i].key = decode_add(d, attributes[i].key);
-		ids[i].value = decode_add(d, attributes[i].value);
+		ids[i].key = translate_add(&d->translate, attributes[i].key);
+		ids[i].value = translate_add(&d->translate, attributes[i].value);
 	}
-	if (!d->full)
+	if (!d->translate.full)
 		d->resource = profile_resource(target, ids, n);
 }
 
@@ -433,8 +227,8 @@ static void decode_scope(struct decode *d, const WIRE_PROFILES(ScopeProfiles) * 
 
 		if (kinds[i] == DECODE_IGNORED)
 			continue;
-		if (d->target && p->n_samples && p->time_unix_nano)
-			profile_cover(d->target, p->time_unix_nano,
+		if (d->translate.target && p->n_samples && p->time_unix_nano)
+			profile_cover(d->translate.target, p->time_unix_nano,
 				      p->duration_nano < UINT64_MAX - p->time_unix_nano
 					  ? p->time_unix_nano + p->duration_nano
 					  : p->time_unix_nano);
@@ -447,7 +241,7 @@ static void decode_scope(struct decode *d, const WIRE_PROFILES(ScopeProfiles) * 
 static int decode_resource(struct decode *d, const WIRE_PROFILES(ResourceProfiles) * rp)
 {
 	struct otlp_attribute attributes[PROFILE_ATTRIBUTES_MAX];
-	char numbers[PROFILE_ATTRIBUTES_MAX][DECODE_NUMBER_BYTES];
+	char numbers[PROFILE_ATTRIBUTES_MAX][TRANSLATE_NUMBER_BYTES];
 	size_t n = decode_attributes(d, rp, attributes, numbers), profiles = 0, first = 0;
 	enum decode_kind *kinds;
 	uint64_t samples = 0, cpu_ns = 0;
@@ -479,28 +273,13 @@ static int decode_resource(struct decode *d, const WIRE_PROFILES(ResourceProfile
 	return 0;
 }
 
-static bool decode_map_init(struct decode *d, struct decode_map *map, size_t n)
-{
-	map->generation = arena_alloc(&d->arena, n ? n : 1, sizeof(*map->generation));
-	map->id = arena_alloc(&d->arena, n ? n : 1, sizeof(*map->id));
-	return map->generation && map->id;
-}
-
 static int decode_all(struct decode *d)
 {
-	const WIRE_PROFILES(ProfilesDictionary) *dictionary = d->request->dictionary;
 	int err = 0;
 
 	if (!d->request->n_resource_profiles)
 		return 0;
-	d->dictionary = d->request->dictionary;
-	d->generation = 1;
-	d->scratch = arena_alloc(&d->arena, PROFILE_LOCATIONS_MAX, sizeof(*d->scratch));
-	if (!d->scratch || !decode_map_init(d, &d->strings, dictionary->n_string_table) ||
-	    !decode_map_init(d, &d->functions, dictionary->n_function_table) ||
-	    !decode_map_init(d, &d->mappings, dictionary->n_mapping_table) ||
-	    !decode_map_init(d, &d->locations, dictionary->n_location_table) ||
-	    !decode_map_init(d, &d->stacks, dictionary->n_stack_table))
+	if (!translate_init(&d->translate, &d->arena, d->request->dictionary))
 		return -ENOMEM;
 	for (size_t i = 0; i < d->request->n_resource_profiles && !err; i++)
 		err = decode_resource(d, d->request->resource_profiles[i]);
