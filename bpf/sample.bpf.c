@@ -241,21 +241,29 @@ UNWIND_INLINE int sample_known(const struct record_sample *r, struct slice *slic
 }
 
 /*
- * Registers and the stack from sp upwards, page by page: what cannot be read (beyond the end, not
- * present) ends it. Returns the bytes that were written behind the frames.
+ * Registers and the stack from a little below sp upwards, page by page: what cannot be read (beyond
+ * the end, not present) ends it. Returns the bytes that were written behind the frames.
  */
 UNWIND_INLINE __u64 sample_copy_stack(struct scratch *s, int want_bytes)
 {
 	__u64 at = HEAD_BYTES + s->sample.kernel_frames * sizeof(struct frame);
-	__u64 done = 0, sp = s->regs.sp;
+	__u64 done = 0, from = s->regs.sp;
 
 	if (at > HEAD_BYTES + RECORD_KERNEL_FRAMES_MAX * sizeof(struct frame))
 		return 0;
+	/* A stack page that nothing was ever pushed to is not there: then there is no need of it. */
+	if (want_bytes &&
+	    !bpf_probe_read_user(s->record + at + sizeof(s->regs), RECORD_STACK_BELOW,
+				 (const void *)(from - RECORD_STACK_BELOW))) {
+		s->regs.flags |= RECORD_REGS_BELOW;
+		from -= RECORD_STACK_BELOW;
+		done = RECORD_STACK_BELOW;
+	}
 	__builtin_memcpy(s->record + at, &s->regs, sizeof(s->regs));
 	at += sizeof(s->regs);
 	/* Five pages hold 16 KiB wherever it begins. */
 	for (int i = 0; want_bytes && i < RECORD_STACK_BYTES_MAX / PAGE_BYTES + 1; i++) {
-		__u64 chunk = PAGE_BYTES - ((sp + done) & (PAGE_BYTES - 1));
+		__u64 chunk = PAGE_BYTES - ((from + done) & (PAGE_BYTES - 1));
 
 		if (chunk > RECORD_STACK_BYTES_MAX - done)
 			chunk = RECORD_STACK_BYTES_MAX - done;
@@ -263,7 +271,7 @@ UNWIND_INLINE __u64 sample_copy_stack(struct scratch *s, int want_bytes)
 		asm volatile("" : "+r"(chunk));
 		if (chunk > PAGE_BYTES)
 			break;
-		if (bpf_probe_read_user(s->record + at + done, chunk, (const void *)(sp + done)))
+		if (bpf_probe_read_user(s->record + at + done, chunk, (const void *)(from + done)))
 			break;
 		done += chunk;
 		if (done >= RECORD_STACK_BYTES_MAX)

@@ -16,8 +16,8 @@
  *     fixed, 96 bytes      kernel_frames          user_slots         only if RECORD_HAS_STACK
  *
  *   Frames are leaf first. A user frame is either walked in BPF, or there is none and the record
- *   carries struct record_regs and stack_bytes bytes read from the stack pointer upwards; then the
- *   symbolizer runs the same walk (bpf/unwind.bpf.h, compiled as an ordinary program).
+ *   carries struct record_regs and stack_bytes bytes read from about the stack pointer upwards; then
+ *   the symbolizer runs the same walk (bpf/unwind.bpf.h, compiled as an ordinary program).
  *
  * Life of a sample
  *   taken (seq given) -> in the ring -> in a sample queue -> symbolized -> merged -> shipped.
@@ -44,6 +44,8 @@
 #define RECORD_KERNEL_FRAMES_MAX 127
 #define RECORD_USER_FRAMES_MAX 1024
 #define RECORD_STACK_BYTES_MAX 16384
+/* The red zone of the ABI. At a `ret` the registers that were popped are still found there. */
+#define RECORD_STACK_BELOW 128
 /* The per-CPU scratch in which BPF builds a record; the per-CPU allocator's unit is 32 KiB. */
 #define RECORD_BYTES_MAX 32768
 #define RECORD_COMM_BYTES 16
@@ -142,6 +144,7 @@ struct record_regs {
 	__u64 extra[14];  /* the others, in the order of enum rule_register (shm/table.h) from rax on */
 };
 #define RECORD_REGS_SYSCALL 1 /* pc is behind a syscall instruction: look up pc - 1 */
+#define RECORD_REGS_BELOW 2   /* the bytes of stack begin RECORD_STACK_BELOW below sp */
 
 /*
  * A slice of BPF's range array, sorted by start. The sampler writes it, BPF looks pcs up in it, and

@@ -83,7 +83,7 @@ uint32_t walk_stack(const struct record_range *ranges, uint32_t ranges_n,
 	struct walk walk = {
 	    .ranges = ranges,
 	    .ranges_n = ranges_n,
-	    .stack_start = regs->sp,
+	    .stack_start = regs->sp - (regs->flags & RECORD_REGS_BELOW ? RECORD_STACK_BELOW : 0),
 	    .stack = stack,
 	    .stack_bytes = stack_bytes,
 	    .frames = frames,

@@ -13,7 +13,8 @@
 #include "symbolizer/filetable.h"
 
 /*
- * ranges: sorted. stack: the bytes from regs->sp upwards. frames: room for RECORD_USER_FRAMES_MAX.
+ * ranges: sorted. stack: the bytes from regs->sp upwards, or from a little below it
+ * (RECORD_REGS_BELOW). frames: room for RECORD_USER_FRAMES_MAX.
  * How many frames were found; *stop says why it ended: STOP_DEFERRED when a file on the way is not
  * here, which then is tables->missing.
  */

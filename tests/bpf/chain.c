@@ -19,9 +19,10 @@ struct outside {
 UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 *words, __u64 n)
 {
 	const struct outside *o = (const struct outside *)w;
-	uint64_t at = from - o->regs->sp;
+	uint64_t start = o->regs->sp - (o->regs->flags & RECORD_REGS_BELOW ? RECORD_STACK_BELOW : 0);
+	uint64_t at = from - start;
 
-	if (from < o->regs->sp || o->stack_bytes < 8 * n || at > o->stack_bytes - 8 * n)
+	if (from < start || o->stack_bytes < 8 * n || at > o->stack_bytes - 8 * n)
 		return STOP_STACK_END;
 	memcpy(words, o->stack + at, 8 * n);
 	return UNWIND_GO;
