@@ -41,3 +41,11 @@ $(BUILD)/tests/fuzz/ehframe_fuzz: $(EHFRAME_FUZZ_SRCS)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -o $@ $^ $(SYMBOLIZER_LIBS)
+
+# The walk over real processes, beside libdw.
+TESTS += tests/symbolizer/walk_image_test
+tests/symbolizer/walk_image_test_SRCS = tests/symbolizer/walk_image_test.c tests/symbolizer/image.c \
+	$(SYMBOLIZER_SRCS) $(CHILD_SRCS)
+tests/symbolizer/walk_image_test_LIBS = $(SYMBOLIZER_TEST_LIBS) -ldw
+$(BUILD)/tests/symbolizer/walk_image_test: \
+	| $(addprefix $(BUILD)/bench/workloads/unwind/,native plt stripped throw)
