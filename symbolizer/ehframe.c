@@ -16,33 +16,21 @@
 #include "symbolizer/elfparts.h"
 #include "symbolizer/gotable.h"
 #include "symbolizer/tablebuild.h"
+#include "symbolizer/textmap.h"
 
 /* With fewer functions .eh_frame is what the start-up files brought; look at .debug_frame too. */
 #define EHFRAME_NEARLY_EMPTY 8
 /* A shorter gap between functions is padding. It gets no row of its own. */
-#define EHFRAME_GAP_BYTES   15
-#define EHFRAME_RANGES_ROOM 1024u
+#define EHFRAME_GAP_BYTES 15
 
 static const struct table_rule invalid = {.cfa = RULE_INVALID};
 
 enum ehframe_source { SOURCE_EH_FRAME, SOURCE_DEBUG_FRAME, SOURCES, SOURCE_FILL = SOURCES, SOURCE_GO };
 
-/* A function, or code that cfifill knows. */
-struct ehframe_range {
-	uint64_t offset; /* in the file */
-	uint32_t bytes;
-	uint32_t at; /* its place in the section, in the fills, or in Go's table */
-	uint32_t source;
-	uint32_t lead; /* bytes by which the range begins before its function */
-};
-
 struct ehframe {
 	struct elffile *file;
 	struct cfi_section sections[SOURCES];
-	struct elffile_segment segments[ELFFILE_SEGMENTS_MAX]; /* by offset, apart */
-	uint32_t segments_n;
-	struct ehframe_range *ranges;
-	uint32_t ranges_n, ranges_room;
+	struct textmap map; /* at: in the section, in the fills, or in Go's table */
 	struct cfifills fills;
 	struct gotable go;
 	struct tablebuild build;
@@ -51,51 +39,6 @@ struct ehframe {
 	uint64_t offset, from, to;
 	uint64_t go_start;
 };
-
-static int ehframe_compare_segments(const void *a, const void *b)
-{
-	const struct elffile_segment *x = a, *y = b;
-
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-/* Executable segments in the order of the file; where two overlap, the second gives way. */
-static int ehframe_sort_segments(struct ehframe *e)
-{
-	uint64_t end = 0;
-
-	memcpy(e->segments, e->file->segments, sizeof(e->segments));
-	qsort(e->segments, e->file->segments_n, sizeof(e->segments[0]), ehframe_compare_segments);
-	for (uint32_t i = 0; i < e->file->segments_n; i++) {
-		struct elffile_segment s = e->segments[i];
-		uint64_t skip = s.offset < end ? end - s.offset : 0;
-
-		if (skip >= s.bytes)
-			continue;
-		s = (struct elffile_segment){s.offset + skip, s.vaddr + skip, s.bytes - skip};
-		e->segments[e->segments_n++] = s;
-		end = s.offset + s.bytes;
-	}
-	return e->segments_n ? tablebuild_init(&e->build, e->segments[0].offset, end) : -ENOENT;
-}
-
-static int ehframe_add_range(struct ehframe *e, struct ehframe_range range)
-{
-	if (e->ranges_n == e->ranges_room) {
-		uint32_t room = e->ranges_room ? 2 * e->ranges_room : EHFRAME_RANGES_ROOM;
-		void *ranges;
-
-		if (room > EHFRAME_FDES_MAX)
-			return -EFBIG;
-		ranges = realloc(e->ranges, room * sizeof(*e->ranges));
-		if (!ranges)
-			return -ENOMEM;
-		e->ranges = ranges;
-		e->ranges_room = room;
-	}
-	e->ranges[e->ranges_n++] = range;
-	return 0;
-}
 
 /* A signal frame is looked up one byte before its start, as the return address of the handler. Some
  * libraries begin their note there themselves, others do not. */
@@ -106,30 +49,22 @@ static bool ehframe_needs_lead(struct ehframe *e, uint64_t offset)
 	return offset > 0 && code && cfifill_is_sigreturn(code);
 }
 
-static int ehframe_add_fde(struct ehframe *e, const struct cfi_fde *fde, uint32_t source, size_t at)
+static int ehframe_add_fde(struct ehframe *e, const struct cfi_fde *fde, enum ehframe_source source,
+			   size_t at)
 {
-	struct ehframe_range range = {.at = (uint32_t)at, .source = source};
-	uint64_t bytes = fde->end - fde->start;
-	const struct elffile_segment *s;
+	struct textmap_range range = {
+	    .bytes = fde->end - fde->start, .at = (uint32_t)at, .source = source};
 
 	if (!elfparts_code(e->file, fde->start, &range.offset))
 		return 0;
 	/* Functions that the linker dropped keep a note that says address 0: the file's header. */
 	if (range.offset == 0)
 		return 0;
-	s = elffile_find_segment(e->segments, e->segments_n, range.offset);
-	if (!s)
-		return 0;
-	if (bytes > s->offset + s->bytes - range.offset)
-		bytes = s->offset + s->bytes - range.offset;
-	if (fde->cie.signal && ehframe_needs_lead(e, range.offset))
-		range.lead = 1;
-	range.offset -= range.lead;
-	range.bytes = (uint32_t)bytes + range.lead; /* < 1 GiB: tablebuild_init() */
-	return ehframe_add_range(e, range);
+	range.lead = fde->cie.signal && ehframe_needs_lead(e, range.offset);
+	return textmap_add(&e->map, range);
 }
 
-static int ehframe_list(struct ehframe *e, uint32_t source)
+static int ehframe_list(struct ehframe *e, enum ehframe_source source)
 {
 	struct cfi_fde fde;
 	size_t at = 0, next = 0;
@@ -164,25 +99,16 @@ static int ehframe_list_go(struct ehframe *e)
 	int err = 0;
 
 	for (uint32_t i = 0; i < e->go.tab.functions && err == 0; i++) {
-		struct ehframe_range range = {.at = i, .source = SOURCE_GO};
-		const struct elffile_segment *s;
-		uint64_t bytes;
+		struct textmap_range range = {.at = i, .source = SOURCE_GO};
 
 		/* Those that overlap, or stand in no order, would cost more than their bytes. */
 		if (!pclntab_function(&e->go.tab, i, &function) || function.start < end ||
 		    !elfparts_code(e->file, function.start, &range.offset))
 			continue;
 		end = function.end;
-		s = elffile_find_segment(e->segments, e->segments_n, range.offset);
-		if (!s)
-			continue;
-		bytes = function.end - function.start;
-		if (bytes > s->offset + s->bytes - range.offset)
-			bytes = s->offset + s->bytes - range.offset;
+		range.bytes = function.end - function.start;
 		range.lead = range.offset > 0 && gotable_is_sigreturn(&e->go, &function);
-		range.offset -= range.lead;
-		range.bytes = (uint32_t)bytes + range.lead;
-		err = ehframe_add_range(e, range);
+		err = textmap_add(&e->map, range);
 	}
 	return err;
 }
@@ -205,7 +131,7 @@ static int ehframe_read(struct ehframe *e)
 	if (err == 0 && (err = gotable_open(&e->go, e->file)) != -ENOENT)
 		return err ? err : ehframe_list_go(e);
 	err = 0;
-	if (e->ranges_n >= EHFRAME_NEARLY_EMPTY ||
+	if (e->map.ranges_n >= EHFRAME_NEARLY_EMPTY ||
 	    elfparts_section(e->file, ".debug_frame", &header, &debug->bytes))
 		return err;
 	debug->size = header.sh_size;
@@ -213,74 +139,22 @@ static int ehframe_read(struct ehframe *e)
 	return ehframe_list(e, SOURCE_DEBUG_FRAME);
 }
 
-static int ehframe_compare(const void *a, const void *b)
-{
-	const struct ehframe_range *x = a, *y = b;
-
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	if (x->source != y->source)
-		return x->source < y->source ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
-}
-
-/* By offset; of those that begin at one offset, the first one stays. */
-static void ehframe_sort(struct ehframe *e)
-{
-	uint32_t kept = 0, i = 1;
-
-	while (i < e->ranges_n && ehframe_compare(&e->ranges[i - 1], &e->ranges[i]) < 0)
-		i++;
-	if (i < e->ranges_n)
-		qsort(e->ranges, e->ranges_n, sizeof(*e->ranges), ehframe_compare);
-	for (i = 0; i < e->ranges_n; i++)
-		if (i == 0 || e->ranges[i].offset != e->ranges[kept - 1].offset)
-			e->ranges[kept++] = e->ranges[i];
-	e->ranges_n = kept;
-}
-
-static uint64_t ehframe_end(const struct ehframe_range *range)
-{
-	return range->offset + range->bytes;
-}
-
-/* The first range that begins at this offset or behind it. */
-static uint32_t ehframe_find(const struct ehframe *e, uint64_t offset)
-{
-	uint32_t low = 0, high = e->ranges_n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (e->ranges[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static bool ehframe_is_free(const struct ehframe *e, uint64_t start, uint64_t end)
-{
-	uint32_t next = ehframe_find(e, end);
-
-	return next == 0 || ehframe_end(&e->ranges[next - 1]) <= start;
-}
-
 static void ehframe_scan_gaps(struct ehframe *e)
 {
-	for (uint32_t i = 0; i < e->segments_n; i++) {
-		const struct elffile_segment *s = &e->segments[i];
+	const struct textmap *map = &e->map;
+
+	for (uint32_t i = 0; i < map->segments_n; i++) {
+		const struct elffile_segment *s = &map->segments[i];
 		uint64_t at = s->offset, end = s->offset + s->bytes;
 
-		for (uint32_t k = ehframe_find(e, at); at < end; k++) {
-			uint64_t to = k < e->ranges_n && e->ranges[k].offset < end
-					  ? e->ranges[k].offset
+		for (uint32_t k = textmap_find(map, at); at < end; k++) {
+			uint64_t to = k < map->sorted_n && map->ranges[k].offset < end
+					  ? map->ranges[k].offset
 					  : end;
 
 			if (to > at && to - at >= EHFRAME_GAP_BYTES)
 				cfifill_sigreturn(e->file, at, to, &e->fills);
-			at = to == end ? end : ehframe_end(&e->ranges[k]);
+			at = to == end ? end : textmap_end(&map->ranges[k]);
 		}
 	}
 }
@@ -288,7 +162,6 @@ static void ehframe_scan_gaps(struct ehframe *e)
 /* What has no note but is known by its form, where no function has it already. */
 static int ehframe_fill(struct ehframe *e)
 {
-	uint32_t functions = e->ranges_n;
 	int err = 0;
 
 	cfifill_entry(e->file, &e->fills);
@@ -296,24 +169,16 @@ static int ehframe_fill(struct ehframe *e)
 	ehframe_scan_gaps(e);
 	for (uint32_t i = 0; i < e->fills.n && err == 0; i++) {
 		const struct cfifill *f = &e->fills.fills[i];
-		const struct elffile_segment *s =
-		    elffile_find_segment(e->segments, e->segments_n, f->offset);
-		uint32_t all = e->ranges_n;
-		bool is_free;
-
-		e->ranges_n = functions;
 		/* The byte before a signal frame may be another's: it is padding. */
-		is_free = ehframe_is_free(e, f->offset + (f->rule.cfa == RULE_SIGNAL),
-					  f->offset + f->bytes);
-		e->ranges_n = all;
-		if (s && is_free && f->bytes <= s->offset + s->bytes - f->offset)
-			err =
-			    ehframe_add_range(e, (struct ehframe_range){.offset = f->offset,
-									.bytes = (uint32_t)f->bytes,
-									.at = i,
-									.source = SOURCE_FILL});
+		uint64_t start = f->offset + (f->rule.cfa == RULE_SIGNAL);
+
+		if (textmap_is_free(&e->map, start, f->offset + f->bytes))
+			err = textmap_add(&e->map, (struct textmap_range){.offset = f->offset,
+									  .bytes = f->bytes,
+									  .at = i,
+									  .source = SOURCE_FILL});
 	}
-	ehframe_sort(e);
+	textmap_sort(&e->map);
 	return err;
 }
 
@@ -340,7 +205,7 @@ static void ehframe_go_row(void *arg, uint64_t vaddr, const struct table_rule *r
 		tablebuild_add(&e->build, offset, rule);
 }
 
-static void ehframe_run_go(struct ehframe *e, const struct ehframe_range *range)
+static void ehframe_run_go(struct ehframe *e, const struct textmap_range *range)
 {
 	struct pclntab_function function;
 
@@ -353,7 +218,7 @@ static void ehframe_run_go(struct ehframe *e, const struct ehframe_range *range)
 }
 
 /* The rows of one range, which has the file from `from` up to `to` to itself. */
-static void ehframe_run(struct ehframe *e, const struct ehframe_range *range, struct cfi_fde *fde)
+static void ehframe_run(struct ehframe *e, const struct textmap_range *range, struct cfi_fde *fde)
 {
 	size_t at = range->at;
 
@@ -380,12 +245,12 @@ static uint32_t ehframe_build_segment(struct ehframe *e, const struct elffile_se
 	struct cfi_fde fdes[SOURCE_GO + 1];
 
 	memset(fdes, 0, sizeof(fdes));
-	for (; i < e->ranges_n && e->ranges[i].offset < end; i++) {
-		const struct ehframe_range *range = &e->ranges[i];
-		uint64_t next = i + 1 < e->ranges_n ? range[1].offset : end;
+	for (; i < e->map.ranges_n && e->map.ranges[i].offset < end; i++) {
+		const struct textmap_range *range = &e->map.ranges[i];
+		uint64_t next = i + 1 < e->map.ranges_n ? range[1].offset : end;
 
 		e->from = range->offset > covered ? range->offset : covered;
-		e->to = ehframe_end(range) < next ? ehframe_end(range) : next;
+		e->to = textmap_end(range) < next ? textmap_end(range) : next;
 		if (e->from >= e->to)
 			continue;
 		if (covered == s->offset || e->from - covered >= EHFRAME_GAP_BYTES)
@@ -400,16 +265,17 @@ static uint32_t ehframe_build_segment(struct ehframe *e, const struct elffile_se
 
 static int ehframe_build(struct ehframe *e)
 {
+	const struct textmap *map = &e->map;
+	const struct elffile_segment *last = &map->segments[map->segments_n - 1], *s;
 	uint32_t range = 0;
+	int err = tablebuild_init(&e->build, map->segments[0].offset, last->offset + last->bytes);
 
-	for (uint32_t i = 0; i < e->segments_n; i++) {
-		const struct elffile_segment *s = &e->segments[i];
-
+	for (s = map->segments; err == 0 && s <= last; s++) {
 		range = ehframe_build_segment(e, s, range);
-		if (i + 1 < e->segments_n)
+		if (s < last)
 			tablebuild_add(&e->build, s->offset + s->bytes, &invalid);
 	}
-	return e->build.err;
+	return err ? err : e->build.err;
 }
 
 static int ehframe_compile_with(struct ehframe *e, uint32_t file_id, struct table_header **table,
@@ -420,14 +286,14 @@ static int ehframe_compile_with(struct ehframe *e, uint32_t file_id, struct tabl
 
 	if (!gelf_getehdr(e->file->elf, &header) || header.e_machine != EM_X86_64)
 		return -ENOTSUP;
-	err = ehframe_sort_segments(e);
+	err = textmap_init(&e->map, e->file);
 	if (err == 0)
 		err = ehframe_read(e);
 	if (err)
 		return err;
-	ehframe_sort(e);
+	textmap_sort(&e->map);
 	err = ehframe_fill(e);
-	if (err == 0 && e->ranges_n == 0)
+	if (err == 0 && e->map.ranges_n == 0)
 		err = -ENOENT;
 	if (err == 0)
 		err = ehframe_build(e);
@@ -445,7 +311,7 @@ int ehframe_compile(struct elffile *file, uint32_t file_id, struct table_header 
 	e->file = file;
 	err = ehframe_compile_with(e, file_id, table, bytes);
 	tablebuild_fini(&e->build);
-	free(e->ranges);
+	textmap_fini(&e->map);
 	free(e);
 	return err;
 }

@@ -16,8 +16,6 @@
 #include "shm/table.h"
 #include "symbolizer/elffile.h"
 
-#define EHFRAME_FDES_MAX (1u << 20) /* functions; libLLVM has 0.1 million */
-
 /*
  * The table of an open file, in one malloc'ed block that the caller frees; it passes table_check().
  * 0; -ENOENT: the file says nothing about its frames; -ENOTSUP: it is not of this architecture;

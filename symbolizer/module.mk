@@ -7,9 +7,9 @@ SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/symbolize.c symbolizer/process.
 	symbolizer/sha256.c symbolizer/filetable.c symbolizer/peers.c \
 	shm/table.c $(EHFRAME_SRCS)
 # From an open ELF file to its unwind table.
-EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/cfi.c symbolizer/cfientry.c symbolizer/cfirule.c \
-	symbolizer/cfifill.c symbolizer/dwarfexpr.c symbolizer/cursor.c symbolizer/elfparts.c \
-	symbolizer/tablebuild.c symbolizer/gotable.c symbolizer/pclntab.c
+EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/textmap.c symbolizer/cfi.c symbolizer/cfientry.c \
+	symbolizer/cfirule.c symbolizer/cfifill.c symbolizer/dwarfexpr.c symbolizer/cursor.c \
+	symbolizer/elfparts.c symbolizer/tablebuild.c symbolizer/gotable.c symbolizer/pclntab.c
 # liburing.so of 2.3 lacks the calls that restrict a ring; the archive has them.
 SYMBOLIZER_LIBS = -lelf -l:liburing.a -liberty
 sconce-symbolizer_SRCS = symbolizer/main.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS)
