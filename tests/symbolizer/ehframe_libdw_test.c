@@ -267,13 +267,12 @@ static void compare_segment(struct subject *s, const struct elffile_segment *seg
 		high = high < end ? high : end;
 		assert_true(high > pc);
 		while (pc < high) {
-			uint64_t offset = pc - segment->vaddr + segment->offset, next;
-			const struct table_rule *rule = tables_find(s->ours.table, offset, &next);
+			uint64_t shift = pc - (pc - segment->vaddr + segment->offset), next;
+			struct table_rule rule;
 
-			assert_non_null(rule);
-			next = pc + (next - offset);
-			next = next < high ? next : high;
-			compare(s, pc, next - pc, next - from, rule, frame);
+			next = tables_next(s->ours.table, pc - shift, high - shift) + shift;
+			assert_true(next > pc && tables_find(s->ours.table, pc - shift, &rule));
+			compare(s, pc, next - pc, next - from, &rule, frame);
 			pc = next;
 		}
 		free(frame);

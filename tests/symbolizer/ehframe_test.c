@@ -26,13 +26,11 @@
 static void expect(const struct tables_result *r, uint64_t offset, const char *want)
 {
 	char text[TABLES_TEXT_BYTES];
-	const struct table_rule *rule;
-	uint64_t next;
+	struct table_rule rule;
 
 	assert_int_equal(r->err, 0);
-	rule = tables_find(r->table, TEXT_AT + offset, &next);
-	assert_non_null(rule);
-	if (strcmp(tables_text(rule, text), want))
+	assert_true(tables_find(r->table, TEXT_AT + offset, &rule));
+	if (strcmp(tables_text(&rule, text), want))
 		fail_msg("at %lu: %s, not %s", (unsigned long)offset, text, want);
 }
 
@@ -469,8 +467,6 @@ static void test_check(void **state)
 	for (size_t n = 0; n < r.bytes; n++)
 		assert_int_equal(table_check(t, n), -EINVAL);
 	for (int round = 0; round < 20000; round++) {
-		uint64_t next;
-
 		memcpy(copy, t, r.bytes);
 		words[random_next(&seed) % (r.bytes / 4)] ^= 1u << random_next(&seed) % 32;
 		if (table_check(copy, r.bytes)) {
@@ -479,10 +475,11 @@ static void test_check(void **state)
 		}
 		/* What passes may be looked up anywhere. */
 		for (uint64_t at = 0; at < CFI_IMAGE_BYTES_MAX; at += 61) {
-			const struct table_rule *rule = tables_find(copy, at, &next);
+			struct table_rule rule;
 
-			assert_true(!rule || (rule->cfa <= RULE_SWITCH &&
-					      rule->cfa_register < RULE_REGISTER_COUNT));
+			assert_true(!tables_find(copy, at, &rule) ||
+				    (rule.cfa <= RULE_SWITCH &&
+				     rule.cfa_register < RULE_REGISTER_COUNT));
 		}
 	}
 	assert_true(refused > 1000);

@@ -244,12 +244,13 @@ static void compare(const struct tables_result *r, Dwarf_CFI *cfi, struct figure
 		uint64_t next;
 
 		for (uint64_t at = s->offset; at < s->offset + s->bytes; at = next) {
-			const struct table_rule *rule = tables_find(r->table, at, &next);
 			uint64_t end = UINT64_MAX;
+			struct table_rule rule;
 			int64_t cfa;
 
-			assert_non_null(rule);
-			if (rule->cfa != RULE_REGISTER)
+			next = tables_next(r->table, at, s->offset + s->bytes);
+			assert_true(tables_find(r->table, at, &rule));
+			if (rule.cfa != RULE_REGISTER)
 				continue;
 			cfa = libdw_cfa(cfi, at - s->offset + s->vaddr, &end);
 			if (!cfa)
@@ -257,12 +258,12 @@ static void compare(const struct tables_result *r, Dwarf_CFI *cfi, struct figure
 			if (end - s->vaddr + s->offset < next)
 				next = end - s->vaddr + s->offset;
 			figures->compared++;
-			if (cfa == rule->cfa_offset && rule->cfa_register == RULE_SP)
+			if (cfa == rule.cfa_offset && rule.cfa_register == RULE_SP)
 				figures->same++;
 			else if (figures->other++ < 5)
 				print_message("%#lx: %d, libdw has %ld\n",
 					      (unsigned long)(at - s->offset + s->vaddr),
-					      rule->cfa_offset, (long)cfa);
+					      rule.cfa_offset, (long)cfa);
 		}
 	}
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bpf/unwind.bpf.h"
 #include "symbolizer/ehframe.h"
 
 static double tables_now_ms(void)
@@ -60,29 +61,73 @@ struct tables_result tables_compile_bytes(const void *bytes, size_t n)
 	return tables_compile(fd);
 }
 
-const struct table_rule *tables_find(const struct table_header *table, uint64_t offset,
-				     uint64_t *next)
+struct looked_up {
+	struct unwind unwind; /* first: the seam is handed a pointer to it */
+	const struct table_header *table;
+};
+
+/* No stack is walked here. */
+UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 *words, __u64 n)
 {
-	const struct table_page *pages = (const struct table_page *)(table + 1), *page;
-	const uint32_t *rows = (const uint32_t *)(pages + table->pages);
-	uint64_t index = (offset >> TABLE_PAGE_SHIFT) - table->first_page;
-	uint32_t low = 0, high;
+	(void)w, (void)from, (void)words, (void)n;
+	return STOP_READ_FAULT;
+}
 
-	if (index >= table->pages)
-		return NULL;
-	page = &pages[index];
-	high = page->count;
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
+UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __u64 index)
+{
+	(void)w, (void)index;
+	return NULL;
+}
 
-		if ((rows[page->first + middle] & 0xffff) <= (offset & 0xffff))
-			low = middle;
-		else
-			high = middle;
-	}
-	*next = (offset >> TABLE_PAGE_SHIFT << TABLE_PAGE_SHIFT) +
-		(high < page->count ? rows[page->first + high] & 0xffff : 1u << TABLE_PAGE_SHIFT);
-	return (const struct table_rule *)(rows + table->rows) + (rows[page->first + low] >> 16);
+UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot)
+{
+	(void)w, (void)slot;
+	return NULL;
+}
+
+UNWIND_INLINE void unwind_file(struct unwind *w, __u32 file_id)
+{
+	(void)w, (void)file_id;
+}
+
+UNWIND_INLINE const __u32 *unwind_chunk(const struct unwind *w, __u64 index)
+{
+	(void)index;
+	return (const __u32 *)(((const struct looked_up *)w)->table + 1);
+}
+
+UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chunk, __u64 index)
+{
+	const struct table_header *t = ((const struct looked_up *)w)->table;
+
+	return index < TABLE_WORDS(t->pages, t->rows, t->rules) ? &chunk[index] : NULL;
+}
+
+bool tables_find(const struct table_header *table, uint64_t offset, struct table_rule *rule)
+{
+	struct looked_up l;
+
+	l.table = table;
+	l.unwind.file = (struct bpf_file){.first_page = table->first_page,
+					  .pages = table->pages,
+					  .rows = table->rows,
+					  .rules = table->rules};
+	if (rows_find(&l.unwind, offset) != UNWIND_GO)
+		return false;
+	*rule = l.unwind.rule;
+	return true;
+}
+
+uint64_t tables_next(const struct table_header *table, uint64_t offset, uint64_t end)
+{
+	struct table_rule first, rule;
+
+	if (!tables_find(table, offset, &first))
+		return offset;
+	while (++offset < end)
+		if (!tables_find(table, offset, &rule) || memcmp(&rule, &first, sizeof(rule)))
+			break;
+	return offset;
 }
 
 const char *tables_text(const struct table_rule *r, char text[TABLES_TEXT_BYTES])

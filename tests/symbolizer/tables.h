@@ -3,6 +3,7 @@
 #ifndef SCONCE_TESTS_SYMBOLIZER_TABLES_H
 #define SCONCE_TESTS_SYMBOLIZER_TABLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,10 +25,11 @@ struct tables_result {
 struct tables_result tables_compile(int fd);
 struct tables_result tables_compile_bytes(const void *bytes, size_t n);
 
-/* The rule that holds at a file offset, and the offset of the next row; NULL: outside of the table.
- */
-const struct table_rule *tables_find(const struct table_header *table, uint64_t offset,
-				     uint64_t *next);
+/* The rule that holds at a file offset, by the look-up of the walk itself (bpf/rows.bpf.h). False:
+ * there is none, outside of the table. */
+bool tables_find(const struct table_header *table, uint64_t offset, struct table_rule *rule);
+/* The first offset from here on, up to `end`, at which another rule holds: each is looked up. */
+uint64_t tables_next(const struct table_header *table, uint64_t offset, uint64_t end);
 /* "sp+16 fp@cfa-16 ra@cfa-8" and the like. */
 const char *tables_text(const struct table_rule *rule, char text[TABLES_TEXT_BYTES]);
 
