@@ -65,12 +65,27 @@ UNWIND_INLINE int rows_search(const struct unwind *w, __u64 low, __u64 left, __u
 	return rows_read(w, low, row, 1);
 }
 
+/* What holds `into` bytes behind the beginning of the row: without the steps that come later. */
+UNWIND_INLINE void rows_take_back(struct table_rule *rule, __u32 into)
+{
+	__u32 later = (rule->steps & ~RULE_STEPS_POP) >> into;
+	__u32 moved = 8 * __builtin_popcount(later);
+
+	/* Unsigned: a hostile sum wraps. */
+	rule->cfa_offset += rule->steps & RULE_STEPS_POP ? moved : -moved;
+	if (into < (rule->add & 15u))
+		rule->fp = RULE_FP_SAME;
+	if (into < rule->add >> 4)
+		rule->cfa_register = RULE_SP;
+}
+
 /* The rule that holds at this offset of the file of w->file, into w->rule. */
 UNWIND_INLINE int rows_find(struct unwind *w, __u64 offset)
 {
 	__u64 page = (offset >> TABLE_PAGE_SHIFT) - w->file.first_page;
 	__u64 rows = w->file.first + 2 * (__u64)w->file.pages;
-	__u32 first, count, row, words[4], target = offset & ((1u << TABLE_PAGE_SHIFT) - 1);
+	__u32 first, count, row, into, words[4];
+	__u32 target = offset & ((1u << TABLE_PAGE_SHIFT) - 1);
 
 	if (page >= w->file.pages)
 		return STOP_NO_ROW;
@@ -81,6 +96,7 @@ UNWIND_INLINE int rows_find(struct unwind *w, __u64 offset)
 		return STOP_BAD_ROW;
 	if (rows_search(w, rows + first, count, target, &row) != UNWIND_GO)
 		return STOP_BAD_ROW;
+	into = target - (row & 0xffff);
 	row >>= 16;
 	if (row >= w->file.rules)
 		return STOP_BAD_ROW;
@@ -88,6 +104,9 @@ UNWIND_INLINE int rows_find(struct unwind *w, __u64 offset)
 	if (rows_read(w, rows + w->file.rows + 4 * (__u64)row, words, 4) != UNWIND_GO)
 		return STOP_BAD_ROW;
 	__builtin_memcpy(&w->rule, words, sizeof(w->rule));
+	if (into < RULE_STEPS_BYTES && (w->rule.steps | w->rule.add) &&
+	    w->rule.cfa == RULE_REGISTER)
+		rows_take_back(&w->rule, into);
 	return UNWIND_GO;
 }
 

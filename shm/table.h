@@ -14,7 +14,8 @@
  *   page i covers file offsets [(first_page + i) << 16, + 64 KiB) and names a run of rows
  *   {first, count}; rows of a page are sorted by their low half, the offset within the page. A row
  *   holds from its offset up to the next row. The first row of a page stands at offset 0, so that no
- *   search leaves its page. High half of a row: index of its rule.
+ *   search leaves its page. High half of a row: index of its rule, which may tell of several changes
+ *   within the row's first bytes (RULE_STEPS_BYTES).
  *
  * Life of a table
  *   compiled -> handed over -> checked and copied -> published in BPF's table of files -> evicted or
@@ -32,10 +33,10 @@
 #include <stddef.h>
 
 #define TABLE_MAGIC 0x4c424154u /* "TABL" */
-#define TABLE_VERSION 1
+#define TABLE_VERSION 2
 #define TABLE_PAGE_SHIFT 16
 #define TABLE_PAGES_MAX 16384u	/* 1 GiB of text */
-#define TABLE_ROWS_MAX 4194304u /* 16 MiB of rows; libLLVM has 0.5 million */
+#define TABLE_ROWS_MAX 4194304u /* 16 MiB of rows; libLLVM has 0.3 million */
 #define TABLE_RULES_MAX 65536u
 
 struct table_page {
@@ -105,9 +106,24 @@ struct table_rule {
 	__s32 cfa_offset;
 	__s16 fp_offset, ra_offset;
 	__u8 ra_register; /* enum rule_register */
-	__u8 add;	  /* RULE_DEREF: bytes; RULE_PLT: the limit, at most 15 */
-	__u16 unused;
+	__u8 add;	  /* RULE_DEREF: bytes; RULE_PLT: the limit, at most 15; else see below */
+	__u16 steps;
 };
+
+/*
+ * Steps: one row for all the pushes of a prologue, or all the pops of an epilogue. A RULE_REGISTER
+ * rule says what holds from the last step of its row on; what held before follows from the bytes
+ * between the row and the pc:
+ *
+ *   bit i of steps	 at i + 1 bytes the CFA moved by 8: it grew, or with RULE_STEPS_POP it shrank
+ *   add, low half	 so many bytes on, fp began to be what the rule says; before: unchanged
+ *   add, high half	 so many bytes on, the CFA began to be counted from cfa_register; before:
+ *			 from sp
+ *
+ * Any value means something, so there is nothing to check.
+ */
+#define RULE_STEPS_BYTES 15u
+#define RULE_STEPS_POP	 0x8000u
 
 struct table_header {
 	__u32 magic, version;

@@ -634,6 +634,74 @@ static void test_rows_of_every_page(void **state)
 	}
 }
 
+/* At each byte of a row with steps: words from sp to the CFA, and whether fp was saved. */
+static void run_steps(const struct table_rule *rule, const uint8_t *words, size_t n, size_t saved,
+		      size_t moved)
+{
+	static const struct row rows[] = {{0, 0},	   {LEAF, 2},	  {LEAF + 30, 0},
+					  {CALLER - 1, 1}, {CALLER, 0}, {0x10000, 0}};
+	const struct table_rule rules[] = {{.cfa = RULE_INVALID}, {.cfa = RULE_STOP}, *rule};
+	static struct image image;
+
+	for (size_t into = 0; into < n; into++) {
+		unsigned cfa = words[into] + (into >= moved ? 40 : 0);
+
+		image_init(&image, 40); /* from where the CFA is counted when it has moved to fp */
+		image.regs.pc = CODE + LEAF - 0x1000 + into;
+		image.words[cfa - 1] = CALLER_PC;
+		if (into >= saved)
+			image.words[cfa - 4] = 0xf00d;
+		image_table(&image, rules, 3, rows, sizeof(rows) / sizeof(rows[0]));
+		assert_int_equal(image_walk(&image, 0, image.ranges_n), STOP_COMPLETE);
+		assert_int_equal(image.walk.slots, 2);
+		assert_int_equal(image.walk.sp, STACK_BASE + cfa * 8);
+		assert_int_equal(image.walk.fp, into >= saved ? 0xf00d : STACK_BASE + 40 * 8);
+	}
+}
+
+static void test_steps(void **state)
+{
+	/* push r15; push r14; push rbp; mov rsp, rbp */
+	static const struct table_rule pushes = {.cfa = RULE_REGISTER,
+						 .cfa_register = RULE_FP,
+						 .cfa_offset = 32,
+						 .fp = RULE_FP_CFA,
+						 .fp_offset = -32,
+						 .ra_offset = -8,
+						 .add = 5 | 8 << 4,
+						 .steps = 1 << 1 | 1 << 3 | 1 << 4};
+	static const uint8_t down[] = {1, 1, 2, 2, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4};
+	/* pop rbx; pop rbp; pop r12; ... the last one as far off as can be */
+	static const struct table_rule pops = {.cfa = RULE_REGISTER,
+					       .cfa_offset = 8,
+					       .ra_offset = -8,
+					       .steps = RULE_STEPS_POP | 1 | 1 << 1 | 1 << 3 |
+							1 << 14};
+	static const uint8_t up[] = {5, 4, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1};
+
+	(void)state;
+	run_steps(&pushes, down, sizeof(down), 5, 8);
+	run_steps(&pops, up, sizeof(up), SIZE_MAX, SIZE_MAX);
+}
+
+/* Sums that wrap, and steps of rules that have none. */
+static void test_hostile_steps(void **state)
+{
+	static const struct table_rule leaves[] = {
+	    {.cfa = RULE_REGISTER, .cfa_offset = INT32_MIN, .add = 255, .steps = 0x7fff},
+	    {.cfa = RULE_REGISTER, .cfa_offset = INT32_MAX, .add = 255, .steps = 0xffff},
+	    {.cfa = RULE_DEREF, .cfa_offset = INT32_MIN, .add = 255, .steps = 0xffff}};
+	static struct image image;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		image_init(&image, 9);
+		image_leaf_rule(&image, &leaves[i]);
+		assert_int_not_equal(image_walk(&image, 0, image.ranges_n), STOP_COMPLETE);
+		assert_int_equal(image.walk.slots, 1);
+	}
+}
+
 static void test_search_finds_every_row(void **state)
 {
 	static const struct table_rule rules[] = {{.cfa = RULE_INVALID}, {.cfa = RULE_STOP}};
@@ -834,6 +902,8 @@ int main(void)
 		cmocka_unit_test(test_signal_frame),
 		cmocka_unit_test(test_rows_and_frame_pointers_mixed),
 		cmocka_unit_test(test_rows_of_every_page),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_hostile_steps),
 		cmocka_unit_test(test_search_finds_every_row),
 		cmocka_unit_test(test_a_table_that_is_awaited),
 		cmocka_unit_test(test_hostile_slices),

@@ -115,6 +115,11 @@ bool tables_find(const struct table_header *table, uint64_t offset, struct table
 	if (rows_find(&l.unwind, offset) != UNWIND_GO)
 		return false;
 	*rule = l.unwind.rule;
+	/* What the walk has used, or does not look at, is not part of what the rule says. */
+	if (rule->cfa == RULE_REGISTER)
+		rule->add = rule->steps = 0;
+	if (rule->fp == RULE_FP_SAME)
+		rule->fp_offset = 0;
 	return true;
 }
 
