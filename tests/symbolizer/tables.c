@@ -135,6 +135,26 @@ uint64_t tables_next(const struct table_header *table, uint64_t offset, uint64_t
 	return offset;
 }
 
+uint32_t tables_folded(const struct table_header *table)
+{
+	const uint32_t *rows =
+	    (const uint32_t *)((const struct table_page *)(table + 1) + table->pages);
+	const struct table_rule *rules = (const struct table_rule *)(rows + table->rows);
+	uint32_t folded = 0;
+
+	for (uint32_t i = 0; i < table->rows; i++) {
+		const struct table_rule *rule = &rules[rows[i] >> 16];
+		uint32_t places = rule->steps & ~RULE_STEPS_POP;
+
+		if (rule->cfa != RULE_REGISTER)
+			continue;
+		/* Place 0 is where the row begins: no change. */
+		places |= 1u << (rule->add & 15) >> 1 | 1u << (rule->add >> 4) >> 1;
+		folded += (uint32_t)__builtin_popcount(places);
+	}
+	return folded;
+}
+
 const char *tables_text(const struct table_rule *r, char text[TABLES_TEXT_BYTES])
 {
 	static const char *const names[] = {"sp", "fp", "rax", "rdx", "rcx", "rbx", "rsi", "rdi",

@@ -30,6 +30,8 @@ struct tables_result tables_compile_bytes(const void *bytes, size_t n);
 bool tables_find(const struct table_header *table, uint64_t offset, struct table_rule *rule);
 /* The first offset from here on, up to `end`, at which another rule holds: each is looked up. */
 uint64_t tables_next(const struct table_header *table, uint64_t offset, uint64_t end);
+/* Changes that share a row with the one before. */
+uint32_t tables_folded(const struct table_header *table);
 /* "sp+16 fp@cfa-16 ra@cfa-8" and the like. */
 const char *tables_text(const struct table_rule *rule, char text[TABLES_TEXT_BYTES]);
 
