@@ -36,6 +36,7 @@ say = $(if $(V),,@printf '  %-5s %s\n' $1 $2)
 
 PROGRAMS :=
 TESTS :=
+BENCHES :=
 .DEFAULT_GOAL := all
 include $(sort $(wildcard */module.mk tests/*/module.mk))
 
@@ -44,14 +45,14 @@ tests: $(addprefix $(BUILD)/,$(TESTS))
 print-tests:
 	$(Q)printf '%s\n' $(sort $(TESTS))
 
-# A program or test P is linked from P_SRCS with P_LIBS; P_CPPFLAGS for its own sources.
+# A program, test or bench P is linked from P_SRCS with P_LIBS; P_CPPFLAGS for its own sources.
 define link_rule
 $(BUILD)/$1: $(patsubst %.c,$(BUILD)/%.o,$(filter %.c,$($1_SRCS))) $(addprefix $(BUILD)/,$(filter %.o,$($1_SRCS)))
 	$$(call say,LD,$1)
 	@mkdir -p $$(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $$@ $$^ $($1_LIBS)
 endef
-$(foreach p,$(PROGRAMS) $(TESTS),$(eval $(call link_rule,$p)))
+$(foreach p,$(PROGRAMS) $(TESTS) $(BENCHES),$(eval $(call link_rule,$p)))
 
 $(BUILD)/%.o: %.c
 	$(call say,CC,$<)

@@ -97,3 +97,9 @@ $(GO_DIR)/go-cgo: bench/workloads/go/cgo/cgo.go bench/workloads/go/cgo/part.c
 	$(call say,LOAD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(call GO_BUILD,CGO_ENABLED=1 CGO_CFLAGS='-O2 -fomit-frame-pointer -fno-optimize-sibling-calls',) ./cgo
+
+# What bench/tables runs: it compiles the unwind table of one file.
+BENCHES += bench/compile-table
+workloads: $(BUILD)/bench/compile-table
+bench/compile-table_SRCS = bench/compile-table.c $(EHFRAME_TEST_SRCS)
+bench/compile-table_LIBS = $(SYMBOLIZER_LIBS)

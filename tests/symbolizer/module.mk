@@ -21,7 +21,8 @@ ELF_FUZZ_SRCS = tests/fuzz/elf_fuzz.c symbolizer/elffile.c symbolizer/symbols.c 
 	symbolizer/elfparts.c symbolizer/cfientry.c symbolizer/cursor.c
 $(BUILD)/tests/fuzz/elf_fuzz: $(ELF_FUZZ_SRCS)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address -o $@ $^ \
+	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $^ \
 		$(SYMBOLIZER_LIBS)
 
 # Unwind tables: made by hand and damaged, then against libdw (EHFRAME_ALL=1: every file there is).

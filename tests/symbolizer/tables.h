@@ -16,7 +16,7 @@ struct tables_result {
 	int err; /* of elffile_open() or ehframe_compile() */
 	struct table_header *table;
 	size_t bytes;
-	double ms;
+	double ms; /* of CPU */
 	struct elffile_segment segments[ELFFILE_SEGMENTS_MAX];
 	uint32_t segments_n;
 };
