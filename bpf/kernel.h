@@ -16,7 +16,9 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-struct mm_struct;
+struct mm_struct {
+	unsigned long end_code; /* 0 until a program is loaded; a fork copies it */
+} __attribute__((preserve_access_index));
 
 struct task_struct {
 	unsigned int flags;
@@ -41,6 +43,8 @@ struct pt_regs___kernel {
 #define CS_MASK 0xffff
 #define CS_USER_BITS 3
 #define CS_USER32 0x23
+#define NR_EXECVE 59
+#define NR_EXECVEAT 322
 #define PAGE_BYTES 4096
 #else
 #error "write down the registers of this architecture"

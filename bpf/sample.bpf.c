@@ -216,6 +216,22 @@ static __attribute__((noinline)) int sample_saved_regs(struct record_regs *to,
 }
 
 /*
+ * Execve gives the task its new memory in the middle of begin_new_exec() and sets its registers last,
+ * so that for a while they are of a program whose memory is gone. load_elf_binary() sets end_code
+ * shortly before them; from there on the old sp tells, which points to nothing in the new memory.
+ */
+UNWIND_INLINE int sample_between_programs(struct task_struct *task)
+{
+	const struct pt_regs___kernel *saved = (void *)bpf_task_pt_regs(task);
+	__u64 word;
+
+	if (!task->mm->end_code)
+		return 1;
+	return (saved->orig_ax == NR_EXECVE || saved->orig_ax == NR_EXECVEAT) &&
+	       bpf_probe_read_user(&word, sizeof(word), (const void *)saved->sp);
+}
+
+/*
  * The slice of this process, if the entry is of this very process and program. The sampler may
  * delete the entry meanwhile and the kernel give its memory to another process at once, so who it
  * is of is asked before and after.
@@ -291,6 +307,10 @@ UNWIND_INLINE __u64 sample_user_stack(struct scratch *s, struct task_struct *tas
 
 	if (!task->mm || (task->flags & PF_KTHREAD))
 		return 0;
+	if (in_kernel && sample_between_programs(task)) {
+		s->sample.stop = STOP_EXECVE;
+		return 0;
+	}
 	cs = in_kernel ? sample_saved_regs(&s->regs, task) : sample_user_regs(&s->regs, &ctx->regs);
 	if (cs == CS_USER32) {
 		s->sample.stop = STOP_COMPAT32;

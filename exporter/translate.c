@@ -224,7 +224,7 @@ static uint32_t translate_stop(struct translate *t, uint8_t stop)
 {
 	if (stop >= STOP_COUNT)
 		return translate_fail(t, -EPROTO);
-	if (stop == STOP_COMPLETE || stop == STOP_NO_USER)
+	if (stop == STOP_COMPLETE || stop == STOP_NO_USER || stop == STOP_EXECVE)
 		return 0;
 	return translate_text(t, stop_texts[stop], strlen(stop_texts[stop]));
 }

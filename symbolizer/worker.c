@@ -24,7 +24,7 @@ static const enum counter stop_counters[STOP_COUNT] = {
     [STOP_NO_MAPPING] = C_stop_no_mapping, [STOP_NO_ROW] = C_stop_no_row,
     [STOP_BAD_ROW] = C_stop_bad_row,	   [STOP_FRAME_POINTER] = C_stop_frame_pointer,
     [STOP_READ_FAULT] = C_stop_read_fault, [STOP_DEPTH] = C_stop_depth,
-    [STOP_STACK_END] = C_stop_stack_end,
+    [STOP_STACK_END] = C_stop_stack_end,   [STOP_EXECVE] = C_stop_execve,
 };
 
 static struct ledger_writer *worker_ledger(struct worker *w)

@@ -89,11 +89,10 @@ double ledgers_named_percent(const struct ledgers_sum *sum)
 
 double ledgers_complete_percent(const struct ledgers_sum *sum)
 {
-	uint64_t complete = sum->counter[C_stop_complete] + sum->counter[C_stop_no_user];
+	uint64_t complete = sum->counter[C_stop_complete] + sum->counter[C_stop_no_user] +
+			    sum->counter[C_stop_execve];
 
-	return ledgers_percent(complete, complete + ledgers_sum_prefix(sum, "stop_") -
-					     sum->counter[C_stop_complete] -
-					     sum->counter[C_stop_no_user]);
+	return ledgers_percent(complete, ledgers_sum_prefix(sum, "stop_"));
 }
 
 /* ---- /metrics ----------------------------------------------------------------------------- */

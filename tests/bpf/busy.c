@@ -112,6 +112,12 @@ void busy_fork(void)
 		pause();
 }
 
+void busy_execve(void)
+{
+	execl("/proc/self/exe", "busy", BUSY_EXECVE, NULL);
+	_exit(1);
+}
+
 pid_t busy_start(void (*work)(void))
 {
 	pid_t pid = fork();

@@ -22,6 +22,9 @@ void busy_syscall(void);
 void busy_compat32(void);
 /* Forks a child that spins in the nest, and waits for it. */
 void busy_fork(void);
+/* Becomes the same program again, called with this argument: it should do it again. */
+void busy_execve(void);
+#define BUSY_EXECVE "execve-again"
 
 /* Start a child that does this until it is killed; it dies with its parent. */
 pid_t busy_start(void (*work)(void));

@@ -312,6 +312,40 @@ static void test_compat32(void **state)
 	sample_end(pid);
 }
 
+/*
+ * In the middle of execve the registers are those of a program whose memory is gone. In any other
+ * system call there is something that sp points to.
+ */
+static void test_between_two_programs(void **state)
+{
+	size_t between = 0, walkable = 0;
+	struct rig_process process;
+	pid_t pid;
+
+	(void)state;
+	skip_unless_root();
+	pid = sample_unknown(busy_execve, &process, 2000);
+	assert_books();
+	for (size_t i = 0; i < rig.samples_n; i++) {
+		const struct record_sample *s = rig.samples[i];
+
+		if (s->stop == STOP_EXECVE) {
+			assert_true(s->header.flags & RECORD_IN_KERNEL);
+			assert_int_equal(s->user_slots + s->stack_bytes, 0);
+			between++;
+		} else if (s->stop == STOP_DEFERRED) {
+			/* A fault may be why there is nothing yet. */
+			assert_true(s->stack_bytes || rig_regs(s)->flags != RECORD_REGS_SYSCALL);
+			walkable++;
+		} else {
+			assert_int_equal(s->stop, STOP_NO_USER);
+		}
+	}
+	print_message("%zu between two programs, %zu in one\n", between, walkable);
+	assert_true(between > 5 && walkable > 5);
+	sample_end(pid);
+}
+
 static void test_filter_turns_others_away(void **state)
 {
 	struct rig_process process;
@@ -459,7 +493,7 @@ static void test_cost(void **state)
 	sample_end(pid);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_maps_and_insns),
@@ -470,6 +504,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_slices),
 		cmocka_unit_test(test_syscall),
 		cmocka_unit_test(test_compat32),
+		cmocka_unit_test(test_between_two_programs),
 		cmocka_unit_test(test_filter_turns_others_away),
 		cmocka_unit_test(test_all_processes),
 		cmocka_unit_test(test_children_are_followed),
@@ -477,6 +512,8 @@ int main(void)
 		cmocka_unit_test(test_cost),
 	};
 
+	if (argc > 1 && strcmp(argv[1], BUSY_EXECVE) == 0)
+		busy_execve();
 	/* A rig that hangs ends, and its children with it. */
 	alarm(60);
 	return cmocka_run_group_tests(tests, NULL, NULL);
