@@ -244,6 +244,13 @@ bool process_ranges_hold(const struct process *process, uint64_t exec_id)
 	       (process->exec_id == 0 || process->exec_id == exec_id);
 }
 
+bool process_ranges_may_come(const struct process *process, uint64_t exec_id)
+{
+	return !process_ranges_hold(process, exec_id) &&
+	       (!process->introduced || (process->flags & PROCESS_PENDING) ||
+		process->exec_id < exec_id);
+}
+
 const struct record_range *process_find_range(const struct process *process, uint64_t pc)
 {
 	uint32_t low = 0, high = process->ranges_n;

@@ -53,6 +53,8 @@ struct process *processes_get(struct processes *processes, uint32_t pid, uint64_
 
 /* Are the ranges those of the program that ran when the sample was taken? */
 bool process_ranges_hold(const struct process *process, uint64_t exec_id);
+/* If they do not hold: is there still something to be told? */
+bool process_ranges_may_come(const struct process *process, uint64_t exec_id);
 /* The range that holds pc; NULL when none does. */
 const struct record_range *process_find_range(const struct process *process, uint64_t pc);
 /* Remember the name of its first thread, or of the leader once that was seen. */

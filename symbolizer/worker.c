@@ -42,11 +42,11 @@ static void worker_resume(struct worker *w)
 	struct ledger *shared = worker_ledger(w)->shared;
 
 	w->samples.cursor = w->samples_done = now->position[WORKER_SAMPLES_TAIL];
-	w->process_queue.cursor = now->position[WORKER_PROCESS_TAIL];
+	w->introductions.queue.cursor = now->position[WORKER_PROCESS_TAIL];
 	w->output.cursor = now->position[WORKER_OUTPUT_HEAD];
 	queue_publish(&w->output, w->output.cursor);
 	queue_release(&w->samples, w->samples.cursor);
-	queue_release(&w->process_queue, w->process_queue.cursor);
+	queue_release(&w->introductions.queue, w->introductions.queue.cursor);
 	w->suspect = atomic_load_explicit(&shared->attempt_position, memory_order_relaxed);
 	w->suspect_attempts = atomic_load_explicit(&shared->attempts, memory_order_relaxed);
 	/* Begun but not committed: no sample of that epoch has left. */
@@ -63,7 +63,7 @@ static int worker_open_queues(struct worker *w)
 				      FD_SYMBOLIZER_SAMPLES_OTHER);
 
 	if (err == 0)
-		err = queue_open_consumer(&w->process_queue, FD_SYMBOLIZER_PROCESS_OWN,
+		err = queue_open_consumer(&w->introductions.queue, FD_SYMBOLIZER_PROCESS_OWN,
 					  FD_SYMBOLIZER_PROCESS_OTHER);
 	if (err == 0)
 		err = queue_open_producer(&w->output, FD_SYMBOLIZER_OUTPUT_OWN,
@@ -78,6 +78,8 @@ int worker_open(struct worker *w, struct child *child)
 
 	memset(w, 0, sizeof(*w));
 	w->child = child;
+	w->introductions.processes = &w->processes;
+	w->introductions.files = &w->files;
 	err = worker_open_queues(w);
 	if (err == 0)
 		err = define_open(&w->define, FD_SYMBOLIZER_LOG, FD_SYMBOLIZER_LOG + 1);
@@ -111,7 +113,7 @@ void worker_close(struct worker *w)
 	reader_close(&w->reader);
 	define_close(&w->define);
 	queue_close(&w->output);
-	queue_close(&w->process_queue);
+	queue_close(&w->introductions.queue);
 	queue_close(&w->samples);
 }
 
@@ -137,18 +139,12 @@ static void worker_collect(struct worker *w, enum counter counter, uint64_t *cou
 	*counted = 0;
 }
 
-/* Everything before this in the process queue has been taken. */
-static uint64_t worker_process_done(const struct worker *w)
-{
-	return w->process_queue.cursor - (uint64_t)(w->record_bytes > 0 ? w->record_bytes : 0);
-}
-
 static void worker_commit(struct worker *w)
 {
 	struct ledger_writer *ledger = worker_ledger(w);
 
 	ledger->now.position[WORKER_SAMPLES_TAIL] = w->samples_done;
-	ledger->now.position[WORKER_PROCESS_TAIL] = worker_process_done(w);
+	ledger->now.position[WORKER_PROCESS_TAIL] = introductions_done(&w->introductions);
 	ledger->now.position[WORKER_OUTPUT_HEAD] = w->output.cursor;
 	worker_collect(w, C_files_indexed, &w->files.indexed);
 	worker_collect(w, C_files_bad, &w->files.bad);
@@ -167,7 +163,7 @@ static void worker_commit(struct worker *w)
 	ledger_commit(ledger);
 	queue_publish(&w->output, w->output.cursor);
 	queue_release(&w->samples, w->samples_done);
-	queue_release(&w->process_queue, worker_process_done(w));
+	queue_release(&w->introductions.queue, introductions_done(&w->introductions));
 	w->dirty = false;
 }
 
@@ -231,42 +227,13 @@ static void worker_channels(struct worker *w)
 		worker_broken(w, ROLE_SAMPLER, -EPROTO);
 }
 
-/* Where in the sample queue a record of the process queue belongs; 0 = anywhere. */
-static uint64_t worker_record_after(const union worker_record *record)
+static void worker_introductions(struct worker *w)
 {
-	switch (record->header.kind) {
-	case RECORD_PROCESS:
-		return record->process.after;
-	case RECORD_MAPPING:
-		return record->mapping.after;
-	default:
-		return 0;
-	}
-}
+	int taken = introductions_take(&w->introductions, w->samples_done);
 
-/*
- * Take what was said before the sample at work was passed on, so that an older sample is not
- * resolved by mappings that came after it; with `all`, also what was said since: it may be what
- * the sample at work waits for.
- */
-static void worker_process_queue(struct worker *w, bool all)
-{
-	union worker_record *record = &w->record;
-
-	while (!w->broken) {
-		if (w->record_bytes == 0)
-			w->record_bytes = queue_next(&w->process_queue, record, sizeof(*record));
-		if (w->record_bytes < 0)
-			worker_broken(w, ROLE_SAMPLER, (int)w->record_bytes);
-		if (w->record_bytes <= 0 || (!all && worker_record_after(record) > w->samples_done))
-			return;
-		w->dirty = true;
-		if (record->header.kind == RECORD_FILE && w->record_bytes == sizeof(record->file))
-			files_record(&w->files, &record->file);
-		else
-			processes_record(&w->processes, &record->header);
-		w->record_bytes = 0;
-	}
+	w->dirty |= taken > 0;
+	if (taken < 0)
+		worker_broken(w, ROLE_SAMPLER, taken);
 }
 
 /* --- One sample. --- */
@@ -282,7 +249,8 @@ static bool worker_may_wait(struct worker *w, uint64_t *until_ns, bool *over, ui
 static bool worker_wait_for_process(struct worker *w, const struct view *view,
 				    struct process *process)
 {
-	bool needs_ranges = view->deferred && !process_ranges_hold(process, view->record->exec_id);
+	bool needs_ranges =
+	    view->deferred && process_ranges_may_come(process, view->record->exec_id);
 	bool needs_info = !process->info_known && !process->exited;
 
 	if (view->record->stop == STOP_NO_USER || (process->flags & PROCESS_GONE) ||
@@ -519,8 +487,7 @@ static uint32_t worker_batch(struct worker *w)
 
 	w->waiting = w->borrowing = false;
 	while (done < BATCH_SAMPLES && !w->broken && worker_take(w)) {
-		/* What the sampler said before it passed this sample on. */
-		worker_process_queue(w, false);
+		worker_introductions(w);
 		if (!worker_begin(w)) {
 			worker_count(w, C_lost_symbolizer_poison);
 		} else if (!worker_sample(w)) {
@@ -553,7 +520,9 @@ bool worker_turn(struct worker *w)
 	patience_earn(&w->patience, w->tables.now_ns);
 	worker_channels(w);
 	peers_turn(&w->peers, w->tables.now_ns);
-	worker_process_queue(w, w->wants_ranges);
+	worker_introductions(w);
+	if (w->wants_ranges)
+		introductions_look_ahead(&w->introductions, (const void *)w->sample_buf);
 	w->wants_ranges = false;
 	done = worker_batch(w);
 	worker_rest(w);
@@ -565,7 +534,7 @@ bool worker_turn(struct worker *w)
 		return false;
 	empty = !w->holding && done < BATCH_SAMPLES;
 	if (w->child->draining && empty && queue_used(&w->samples) == 0 &&
-	    queue_used(&w->process_queue) == 0)
+	    queue_used(&w->introductions.queue) == 0)
 		child_drained(w->child);
 	if (w->waiting)
 		worker_wait_step(w);

@@ -18,6 +18,7 @@
 #include "symbolizer/define.h"
 #include "symbolizer/files.h"
 #include "symbolizer/filetable.h"
+#include "symbolizer/introductions.h"
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/patience.h"
 #include "symbolizer/peers.h"
@@ -37,18 +38,10 @@ enum worker_position {
 /* Written as a sample is begun so often, it is given up. */
 #define WORKER_ATTEMPTS_MAX 3
 
-/* A record of the process queue. */
-union worker_record {
-	struct record_header header;
-	struct record_process process;
-	struct record_mapping mapping;
-	struct record_file file;
-	char bytes[512];
-};
-
 struct worker {
 	struct child *child;
-	struct queue samples, process_queue, output;
+	struct queue samples, output;
+	struct introductions introductions;
 	struct channel sampler, broker;
 	struct define define;
 	struct reader reader;
@@ -63,8 +56,6 @@ struct worker {
 	bool holding;				   /* sample_buf holds one that is not done */
 	bool begun;				   /* ... and its attempt is written down */
 	uint64_t samples_done; /* position behind the last sample that is done */
-	union worker_record record; /* taken from the process queue, for a later sample */
-	long record_bytes;	    /* of it; 0 = none */
 	bool dirty;	       /* there is something to commit */
 	bool waiting;	       /* the sample at work waits for something */
 	bool wants_ranges;     /* ... for the ranges of its process */

@@ -229,6 +229,93 @@ static void test_deferred(void **state)
 	harness_close(&h);
 }
 
+/* What the sampler tells of a process that execs: at this point of the sample queue. */
+static void push_snapshot(struct harness *h, uint32_t pid, uint64_t exec_id,
+			  const struct self *self, uint32_t flags)
+{
+	struct {
+		struct record_process process;
+		struct record_mapping mapping;
+	} r = {
+	    .process = {.header = {sizeof(r.process), RECORD_PROCESS, 0},
+			.pid = pid,
+			.start_lo_ns = START,
+			.start_hi_ns = START,
+			.exec_id = exec_id,
+			.flags = flags,
+			.mappings = self != NULL,
+			.after = h->samples.cursor},
+	    .mapping = {.header = {sizeof(r.mapping), RECORD_MAPPING, 0},
+			.pid = pid,
+			.after = h->samples.cursor},
+	};
+
+	if (self)
+		r.mapping.range =
+		    (struct record_range){self->start, self->end, self->offset, SELF, 0};
+	assert_int_equal(queue_push(&h->process_queue, &r, self ? sizeof(r) : sizeof(r.process)),
+			 0);
+	queue_publish(&h->process_queue, h->process_queue.cursor);
+}
+
+static void push_leaf(struct harness *h, uint64_t seq, uint32_t pid, uint64_t exec_id)
+{
+	const greg_t *gregs = leaf_context.uc_mcontext.gregs;
+	struct record_regs regs = {.pc = (uint64_t)gregs[REG_RIP],
+				   .sp = (uint64_t)gregs[REG_RSP],
+				   .fp = (uint64_t)gregs[REG_RBP]};
+	struct record_sample head = sample_head(seq);
+
+	head.pid = head.tid = pid;
+	head.exec_id = exec_id;
+	head.stop = STOP_DEFERRED;
+	head.stack_bytes = sizeof(leaf_stack);
+	assert_int_equal(harness_push_sample(h, head, NULL, &regs, leaf_stack), 0);
+}
+
+/*
+ * While one sample waits for ranges, another process becomes another program: its samples from
+ * before are walked by what it had mapped then.
+ */
+static void test_exec_while_waiting(void **state)
+{
+	enum { WAITS = PID, EXECS, SAMPLES = 3 };
+	static const char *const want[SAMPLES] = {"known_leaf;known_caller;test_exec_while_waiting",
+						  "known_leaf;known_caller;test_exec_while_waiting",
+						  "[unknown]"};
+	struct symbol_sample out;
+	static struct config config;
+	static struct harness h;
+	static struct self self;
+	static char text[4096];
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	harness_open(&h, &config, KALLSYMS);
+	harness_start(&h);
+	harness_push_file(&h, SELF, self.path);
+	harness_send_file(&h, SELF, self.path);
+	harness_send_info(&h, WAITS, START, "/usr/bin/known", DOCKER);
+	harness_send_info(&h, EXECS, START, "/usr/bin/known", DOCKER);
+	assert_int_equal(known_caller(1), 4);
+	push_snapshot(&h, WAITS, 3, NULL, PROCESS_PENDING);
+	push_leaf(&h, 1, WAITS, 3);
+	push_snapshot(&h, EXECS, 3, &self, 0);
+	push_leaf(&h, 2, EXECS, 3);
+	push_snapshot(&h, EXECS, 4, NULL, 0);
+	push_leaf(&h, 3, EXECS, 4);
+	usleep(50000);
+	push_snapshot(&h, WAITS, 3, &self, 0);
+	for (int i = 0; i < SAMPLES; i++) {
+		assert_true(harness_next(&h, &out, 10000));
+		harness_stack(&h, &out, text, sizeof(text));
+		assert_int_equal(out.seq, i + 1);
+		assert_string_equal(text, want[i]);
+	}
+	harness_close(&h);
+}
+
 /* A file that is not here is asked for, waited for, and not waited for twice. */
 static void test_missing_file(void **state)
 {
@@ -543,6 +630,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_names),	 cmocka_unit_test(test_deferred),
+	    cmocka_unit_test(test_exec_while_waiting),
 	    cmocka_unit_test(test_missing_file), cmocka_unit_test(test_bad_and_poison),
 	    cmocka_unit_test(test_queue_full),	 cmocka_unit_test(test_epochs),
 	    cmocka_unit_test(test_kill),	 cmocka_unit_test(test_resume),
