@@ -153,7 +153,7 @@ void introduce_for_sample(struct introduce *in, struct process *p,
 		introduce_process(in, p, !p->ranges_known && p->asked ? PROCESS_PENDING : 0);
 	if (!p->identified)
 		p->identified = introduce_ask_process(in, p, false);
-	if (p->ranges_known && !p->published)
+	if (p->ranges_known && !p->published && sample->time_ns >= p->steady_ns)
 		processes_publish(p);
 }
 

@@ -196,10 +196,9 @@ static bool drained(bool empty, uint64_t now_ns)
 
 static void turn(void)
 {
-	uint64_t now_ns;
+	uint64_t now_ns = self.pump.introduce.now_ns = child_now_ns();
 	bool empty;
 
-	now_ns = self.pump.introduce.now_ns = child_now_ns();
 	read_messages();
 	ask_for_chunk(now_ns);
 	store_count(&self.store, &self.child.ledger);

@@ -14,6 +14,7 @@
 #include "sampler/tables.h"
 
 #define REFUSED_AGAIN_NS 10000000000ull
+#define STEADY_NS	 10000000000ull
 #define SWEEP_PART	 16 /* of the table in one turn */
 
 void processes_init(struct processes *t, uint32_t max, struct record_range *ranges,
@@ -126,14 +127,12 @@ static struct process *processes_begin(struct processes *t, uint32_t pid, uint64
 /* Give p these ranges, in a slice of its own. BPF is told by the caller. */
 static int process_set_ranges(struct processes *t, struct process *p, uint32_t n)
 {
-	uint32_t first = SLICES_NONE;
+	uint32_t first = n ? slices_take(&t->slices, n + 1, t->now_ns) : SLICES_NONE;
 
-	if (n) {
-		first = slices_take(&t->slices, n + 1, t->now_ns);
-		if (first == SLICES_NONE)
-			return -ENOSPC;
+	if (n && first == SLICES_NONE)
+		return -ENOSPC;
+	if (n)
 		memcpy(t->slices.ranges + first, t->scratch, n * sizeof(*t->scratch));
-	}
 	process_clear_ranges(t, p);
 	p->first = first;
 	p->n = n;
@@ -268,6 +267,7 @@ struct process *processes_map(struct processes *t, uint32_t pid, const struct re
 {
 	struct process *p = processes_find(t, pid);
 	uint32_t n;
+	int put;
 
 	/* While the broker reads, collect what it may have missed. */
 	if (!p || !(p->ranges_known || p->asked) || time_ns < p->born_ns)
@@ -280,10 +280,15 @@ struct process *processes_map(struct processes *t, uint32_t pid, const struct re
 	if (!process_append(t, p, range)) {
 		n = p->n;
 		memcpy(t->scratch, processes_ranges(t, p), n * sizeof(*t->scratch));
-		if (ranges_insert(t->scratch, &n, SLICES_MAX, range) == -ENOSPC ||
-		    process_set_ranges(t, p, n)) {
+		put = ranges_insert(t->scratch, &n, SLICES_MAX, range);
+		if (put == -ENOSPC || process_set_ranges(t, p, n)) {
 			process_no_room(t, p, 1);
 			return NULL;
+		}
+		/* Who loads and unloads does so again, faster than we hear of it. */
+		if (put) {
+			p->steady_ns = time_ns + STEADY_NS;
+			process_unpublish(p);
 		}
 	}
 	if (p->published)
@@ -350,9 +355,8 @@ bool processes_answer(struct processes *t, struct process *p, const struct recor
 		fits = ranges_insert(t->scratch, &set_n, SLICES_MAX, &ranges[i]) != -ENOSPC;
 	/* What the side-band told meanwhile is newer; if the broker saw it too, nothing changes. */
 	for (uint32_t i = 0; i < p->n && !p->ranges_known && fits; i++)
-		if (!ranges_has(t->scratch, set_n, &processes_ranges(t, p)[i]))
-			fits = ranges_insert(t->scratch, &set_n, SLICES_MAX,
-					     &processes_ranges(t, p)[i]) != -ENOSPC;
+		fits = ranges_insert(t->scratch, &set_n, SLICES_MAX, &processes_ranges(t, p)[i]) !=
+		       -ENOSPC;
 	if (!fits || process_set_ranges(t, p, set_n)) {
 		process_no_room(t, p, n);
 		return true;

@@ -33,6 +33,7 @@ struct process {
 	uint64_t start_lo_ns, start_hi_ns, exec_id;
 	uint64_t born_ns;      /* the newest event that says who it is */
 	uint64_t mapped_ns;    /* newest side-band mapping */
+	uint64_t steady_ns;    /* until then BPF is not told: its code is being replaced */
 	uint64_t exited_ns;    /* perhaps, because the leader has; 0 = it lives */
 	uint64_t ask_after_ns; /* do not ask the broker for ranges before */
 	bool exec_known, ranges_known, leader_gone;

@@ -102,47 +102,52 @@ static bool pump_sample_valid(const struct record_sample *sample, uint32_t len_b
 	return len_bytes >= sizeof(*sample) && len_bytes <= RECORD_BYTES_MAX &&
 	       (len_bytes & 7) == 0 && sample->header.len_bytes == len_bytes &&
 	       sample->header.kind == RECORD_SAMPLE && sample->cpu < LEDGER_CPUS &&
-	       sizeof(*sample) + (sample->kernel_frames + sample->user_slots) * sizeof(struct frame) <=
+	       sizeof(*sample) +
+		       (sample->kernel_frames + sample->user_slots) * sizeof(struct frame) <=
 		   len_bytes;
 }
 
 /*
  * BPF looked at a slice that is no longer the process's: something was mapped since, perhaps over
  * the very code that ran. The old slice still stands there (TABLES_GRACE_NS): it gives back the pc,
- * and the process, which is as old here as the sample, says what that is.
+ * and the process, which is as old here as the sample, says what that is. False: BPF went on from
+ * there by another file's table.
  */
-static void pump_resolve_frame(struct frame *frame, const struct record_range *old, uint32_t old_n,
-			       const struct record_range *set, uint32_t set_n)
+static bool pump_resolve_frame(const struct processes *t, const struct process *p, uint32_t slice,
+			       struct frame *frame)
 {
+	const struct record_range *old = t->slices.ranges + slice, *now;
+	const struct record_range *end = old + slices_room(&t->slices, slice);
 	uint64_t back = frame->flags & FRAME_RETURN ? 1 : 0, pc;
-	const struct record_range *now;
 
-	for (; old_n; old++, old_n--)
-		if (old->file_id == frame->file_id && frame->addr - back >= old->offset &&
-		    frame->addr - back - old->offset < old->end - old->start)
-			break;
-	if (!old_n)
-		return;
+	while (old < end && (old->file_id != frame->file_id || frame->addr - back < old->offset ||
+			     frame->addr - back - old->offset >= old->end - old->start))
+		old++;
+	if (frame->kind != FRAME_NATIVE || old == end)
+		return true;
 	pc = frame->addr - old->offset + old->start;
-	now = ranges_at(set, set_n, pc - back);
+	now = ranges_at(processes_ranges(t, p), p->n, pc - back);
 	frame->kind = now && now->file_id ? FRAME_NATIVE : FRAME_PC;
 	frame->file_id = now ? now->file_id : 0;
 	frame->addr = frame->file_id ? pc - now->start + now->offset : pc;
+	return frame->file_id == old->file_id;
 }
 
 static void pump_resolve(const struct processes *processes, const struct process *p,
 			 struct record_sample *sample)
 {
 	struct frame *frame = sample->frames + sample->kernel_frames;
-	const struct slices *slices = &processes->slices;
+	uint32_t done = 0, n = sample->user_slots;
 
-	if (!p || !p->ranges_known || !sample->user_slots || sample->slice == p->first)
+	if (!p || !p->ranges_known || sample->slice == p->first)
 		return;
-	for (uint32_t i = 0; i < sample->user_slots; i++)
-		if (frame[i].kind == FRAME_NATIVE)
-			pump_resolve_frame(&frame[i], slices->ranges + sample->slice,
-					   slices_room(slices, sample->slice),
-					   processes_ranges(processes, p), p->n);
+	while (done < n && pump_resolve_frame(processes, p, sample->slice, &frame[done]))
+		done++;
+	if (done == n)
+		return;
+	sample->user_slots = (uint16_t)++done;
+	sample->header.len_bytes -= (n - done) * (uint32_t)sizeof(*frame);
+	sample->stop = STOP_REMAPPED;
 }
 
 static bool pump_pass_on(struct pump *pump, struct queue *queue, const struct process *p,
@@ -154,7 +159,7 @@ static bool pump_pass_on(struct pump *pump, struct queue *queue, const struct pr
 		return false;
 	memcpy(room, sample, len_bytes);
 	pump_resolve(pump->introduce.processes, p, room);
-	queue_commit(queue, len_bytes);
+	queue_commit(queue, room->header.len_bytes);
 	return true;
 }
 
@@ -179,8 +184,8 @@ static void pump_sample(struct pump *pump, const struct record_sample *sample, u
 	p = processes_sample(in->processes, sample);
 	if (p)
 		introduce_for_sample(in, p, sample);
-	if (pump_pass_on(pump, &in->workers->worker[workers_of(in->workers, sample->pid)].samples, p,
-			 sample, len_bytes))
+	if (pump_pass_on(pump, &in->workers->worker[workers_of(in->workers, sample->pid)].samples,
+			 p, sample, len_bytes))
 		ledger_add(in->ledger, C_sampler_samples, 1);
 	else
 		ledger_add(in->ledger, C_lost_sampler_queue_full, 1);

@@ -41,16 +41,16 @@ static bool ranges_agree(const struct record_range *a, const struct record_range
 
 bool ranges_has(const struct record_range *set, uint32_t n, const struct record_range *range)
 {
-	uint32_t i = ranges_find(set, n, range->start);
+	const struct record_range *there = ranges_at(set, n, range->start);
 
-	return i < n && set[i].start <= range->start && range->end <= set[i].end &&
-	       ranges_agree(&set[i], range);
+	return there && range->end <= there->end && ranges_agree(there, range);
 }
 
 int ranges_insert(struct record_range *set, uint32_t *n, uint32_t max,
 		  const struct record_range *range)
 {
 	uint32_t first = ranges_find(set, *n, range->start), last = first, put_n = 0;
+	int replaced = 0;
 	struct record_range put[3]; /* what is left before it, itself, what is left behind it */
 
 	if (*n + 2 > max)
@@ -59,7 +59,7 @@ int ranges_insert(struct record_range *set, uint32_t *n, uint32_t max,
 	if (first > 0 && set[first - 1].end == range->start && ranges_agree(&set[first - 1], range))
 		first--;
 	while (last < *n && set[last].start < range->end)
-		last++;
+		replaced |= !ranges_agree(&set[last++], range);
 	if (first < last && set[first].start < range->start) {
 		put[0] = set[first];
 		put[put_n++].end = range->start;
@@ -76,5 +76,5 @@ int ranges_insert(struct record_range *set, uint32_t *n, uint32_t max,
 	memmove(set + first + put_n, set + last, (*n - last) * sizeof(*set));
 	memcpy(set + first, put, put_n * sizeof(*set));
 	*n = *n - (last - first) + put_n;
-	return 0;
+	return replaced;
 }

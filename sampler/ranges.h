@@ -13,8 +13,8 @@
 /*
  * Put a new mapping into set[*n]. It replaces whatever it overlaps, because the kernel had unmapped
  * that before; cutting the middle out of a range makes two of it, so the set may grow by two. A
- * range that it goes on from is joined. 0, or -ENOSPC when there is no room for two more, and then
- * nothing has changed. range->start < range->end.
+ * range that it goes on from is joined. 0; 1 when something else was at a part of it; or -ENOSPC when
+ * there is no room for two more, and then nothing has changed. range->start < range->end.
  */
 int ranges_insert(struct record_range *set, uint32_t *n, uint32_t max,
 		  const struct record_range *range);

@@ -10,9 +10,8 @@
 void slices_init(struct slices *s, struct record_range *ranges, uint32_t ranges_max)
 {
 	s->ranges = ranges;
-	s->blocks = ranges_max / SLICES_BLOCK;
-	if (s->blocks > SLICES_BLOCKS_MAX)
-		s->blocks = SLICES_BLOCKS_MAX;
+	ranges_max /= SLICES_BLOCK;
+	s->blocks = ranges_max < SLICES_BLOCKS_MAX ? ranges_max : SLICES_BLOCKS_MAX;
 }
 
 uint32_t slices_take(struct slices *s, uint32_t n, uint64_t now_ns)

@@ -40,17 +40,15 @@ int workers_open(struct workers *workers, uint32_t n, int base, const struct led
 	workers->n = n;
 	for (uint32_t k = 0; k < n; k++) {
 		struct worker *worker = &workers->worker[k];
-		int fds = base + (int)k * FD_SAMPLER_PER_WORKER;
-		int err;
+		int fds = base + (int)k * FD_SAMPLER_PER_WORKER, err;
 
 		channel_init(&worker->channel, fds + FD_SAMPLER_CHANNEL, ROLE_SAMPLER,
 			     ROLE_SYMBOLIZER, true);
 		err = queue_open_producer(&worker->process, fds + FD_SAMPLER_PROCESS_OWN,
 					  fds + FD_SAMPLER_PROCESS_OTHER);
-		if (err)
-			return err;
-		err = queue_open_producer(&worker->samples, fds + FD_SAMPLER_SAMPLES_OWN,
-					  fds + FD_SAMPLER_SAMPLES_OTHER);
+		if (!err)
+			err = queue_open_producer(&worker->samples, fds + FD_SAMPLER_SAMPLES_OWN,
+						  fds + FD_SAMPLER_SAMPLES_OTHER);
 		if (err)
 			return err;
 		workers_resume(&worker->process, ledger->now.position[POSITION_PROCESS + k]);

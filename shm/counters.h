@@ -79,6 +79,7 @@
 	COUNTER(stop_read_fault, SYMBOLIZER, SUM, "stacks cut: user memory could not be read") \
 	COUNTER(stop_depth, SYMBOLIZER, SUM, "stacks cut: deeper than is kept") \
 	COUNTER(stop_stack_end, SYMBOLIZER, SUM, "stacks cut: beyond the copied part of the stack") \
+	COUNTER(stop_remapped, SYMBOLIZER, SUM, "stacks cut: code was replaced just before") \
 	COUNTER(walked_outside, SYMBOLIZER, SUM, "stacks walked by the worker from registers and stack bytes") \
 	COUNTER(files_open, SYMBOLIZER, GAUGE, "files held open") \
 	COUNTER(files_indexed, SYMBOLIZER, SUM, "symbol indexes built") \

@@ -75,7 +75,8 @@ enum record_kind {
 	REASON(STOP_READ_FAULT, "read_fault")	    /* user memory could not be read */                \
 	REASON(STOP_DEPTH, "depth")		    /* more frames than are kept */                    \
 	REASON(STOP_STACK_END, "stack_end")	    /* walk left the bytes of stack in the record */       \
-	REASON(STOP_EXECVE, "execve")		    /* between two programs: neither has a stack */
+	REASON(STOP_EXECVE, "execve")		    /* between two programs: neither has a stack */    \
+	REASON(STOP_REMAPPED, "remapped")	    /* other code is there than BPF knew of */
 
 enum record_stop {
 #define REASON(name, text) name,

@@ -25,6 +25,7 @@ static const enum counter stop_counters[STOP_COUNT] = {
     [STOP_BAD_ROW] = C_stop_bad_row,	   [STOP_FRAME_POINTER] = C_stop_frame_pointer,
     [STOP_READ_FAULT] = C_stop_read_fault, [STOP_DEPTH] = C_stop_depth,
     [STOP_STACK_END] = C_stop_stack_end,   [STOP_EXECVE] = C_stop_execve,
+    [STOP_REMAPPED] = C_stop_remapped,
 };
 
 static struct ledger_writer *worker_ledger(struct worker *w)

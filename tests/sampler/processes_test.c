@@ -294,6 +294,22 @@ static void test_publish(void **state)
 	assert_null(tables_fake_find(10));
 }
 
+/* Code was replaced, and will be again: BPF is not told before it has been steady for a while. */
+static void test_replaced_code(void **state)
+{
+	struct process *p = begin(10, 50 * S);
+
+	(void)state;
+	sample(10, 10, 50 * S - 5, 7, 51 * S);
+	processes_publish(p);
+	map(10, 0x9000, 3, 52 * S);
+	assert_non_null(tables_fake_find(10));
+	assert_int_equal(p->steady_ns, 0);
+	assert_ptr_equal(map(10, 0x9000, 4, 53 * S), p);
+	assert_null(tables_fake_find(10));
+	assert_true(p->steady_ns > 53 * S);
+}
+
 /* BPF may look at a slice for a while after it was told of another one. */
 static void test_given_up_slices_keep_their_contents(void **state)
 {
@@ -361,6 +377,7 @@ int main(void)
 	    TEST(test_answer),
 	    TEST(test_answer_that_comes_too_late),
 	    TEST(test_publish),
+	    TEST(test_replaced_code),
 	    TEST(test_given_up_slices_keep_their_contents),
 	    TEST(test_table_full),
 	    TEST(test_array_full),
