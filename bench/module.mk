@@ -21,7 +21,7 @@ UNWIND_DIR = $(BUILD)/bench/workloads/unwind
 UNWIND_FLAGS = -g -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -Wall -Wextra -Werror
 UNWIND_NATIVE = bench/workloads/unwind/native.c bench/workloads/unwind/chain.h
 UNWIND_RUSTC := $(shell PATH="$$PATH:$$HOME/.cargo/bin:/root/.cargo/bin" command -v rustc)
-UNWIND_WORKLOADS := native stripped static throw plt $(if $(shell command -v musl-gcc),musl) \
+UNWIND_WORKLOADS := native stripped static throw throw-stripped plt dlopen $(if $(shell command -v musl-gcc),musl) \
 	$(if $(UNWIND_RUSTC),rust)
 
 workloads: $(addprefix $(UNWIND_DIR)/,$(UNWIND_WORKLOADS))
@@ -48,10 +48,24 @@ $(UNWIND_DIR)/libtiny.so: bench/workloads/unwind/tiny.c
 $(UNWIND_DIR)/plt: $(UNWIND_NATIVE) $(UNWIND_DIR)/libtiny.so
 	$(call say,LOAD,$@)
 	$(UNWIND_C) -DWITH_TINY -Wl,-z,lazy -Wl,-rpath,'$$ORIGIN' -L$(@D) -ltiny -lpthread
+# Four libraries of one size whose frames differ.
+UNWIND_PARTS = $(addprefix $(UNWIND_DIR)/libpart-,a.so b.so c.so d.so)
+UNWIND_ROOM = $(patsubst a,24,$(patsubst b,56,$(patsubst c,104,$(patsubst d,200,$1))))
+$(UNWIND_DIR)/libpart-%.so: bench/workloads/unwind/part.c bench/workloads/unwind/chain.h
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -I. -std=gnu11 $(UNWIND_FLAGS) -DLETTER=$* -DROOM=$(call UNWIND_ROOM,$*) -fPIC -shared -o $@ $<
+$(UNWIND_DIR)/dlopen: $(UNWIND_NATIVE) $(UNWIND_PARTS)
+	$(call say,LOAD,$@)
+	$(UNWIND_C) -DWITH_PARTS -Wl,-rpath,'$$ORIGIN' -ldl -lpthread
 $(UNWIND_DIR)/throw: bench/workloads/unwind/throw.cc bench/workloads/unwind/chain.h
 	$(call say,LOAD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -I. $(UNWIND_FLAGS) -o $@ $<
+$(UNWIND_DIR)/throw-stripped: bench/workloads/unwind/throw.cc bench/workloads/unwind/chain.h
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -I. $(UNWIND_FLAGS) -s -rdynamic -o $@ $<
 $(UNWIND_DIR)/rust: bench/workloads/unwind/rust.rs
 	$(call say,LOAD,$@)
 	@mkdir -p $(@D)
@@ -75,27 +89,31 @@ $(SHORT_DIR)/burn-%: $(SHORT_DIR)/burn
 # Go's, where there is a Go that is recent enough; with cgo where it finds a C compiler.
 GO ?= $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
 GO_DIR = $(BUILD)/bench/workloads/go
-GO_ENV = GOCACHE=$(abspath $(BUILD))/gocache GOTOOLCHAIN=local GOFLAGS=-buildvcs=false GOPATH=$(abspath $(BUILD))/go
-GO_BUILD = cd bench/workloads/go && $(GO_ENV) $1 $(GO) build $2 -o $(abspath $@)
+GO_PROGRAMS = go-chain go-bare go-pie go-cgo
+# Files of one release and what it builds from, the release itself when it is not the one that is here.
+GO_RELEASE = $(patsubst go,,$(notdir $(@D)))
+GO_WITHOUT_VCS = $(if $(filter $(addprefix go1.1,0.% 1.% 2.% 3.% 4.% 5.% 6.% 7.%),$1),,-buildvcs=false)
+GO_ENV = GOCACHE=$(abspath $(BUILD))/gocache GOPATH=$(abspath $(BUILD))/go GOENV=off \
+	GOTOOLCHAIN=$(or $(GO_RELEASE),local) GOFLAGS=$(call GO_WITHOUT_VCS,$(GO_RELEASE))
+GO_BUILD = $(call say,LOAD,$@); mkdir -p $(@D) && cd bench/workloads/go && $(GO_ENV) $1 $(GO) build $2 -o $(abspath $@)
+GO_CHAIN = bench/workloads/go/chain/chain.go
+GO_CGO = bench/workloads/go/cgo/cgo.go bench/workloads/go/cgo/part.c
 ifneq ($(GO),)
-workloads: $(addprefix $(GO_DIR)/,go-chain go-bare go-pie go-cgo)
+workloads: $(addprefix $(GO_DIR)/,$(GO_PROGRAMS))
 endif
 
-$(GO_DIR)/go-chain: bench/workloads/go/chain/chain.go
-	$(call say,LOAD,$@)
-	@mkdir -p $(@D)
+# Other releases of Go, which the go command fetches: `make workloads-go GO_RELEASES="go1.25.3 go1.21.13"`.
+GO_RELEASES =
+.PHONY: workloads-go
+workloads-go: $(foreach release,$(GO_RELEASES),$(addprefix $(GO_DIR)/$(release)/,$(GO_PROGRAMS)))
+
+$(addsuffix /go-chain,$(GO_DIR) $(addprefix $(GO_DIR)/,$(GO_RELEASES))): $(GO_CHAIN)
 	$(Q)$(call GO_BUILD,CGO_ENABLED=0,-ldflags=-compressdwarf=false) ./chain
-$(GO_DIR)/go-bare: bench/workloads/go/chain/chain.go
-	$(call say,LOAD,$@)
-	@mkdir -p $(@D)
+$(addsuffix /go-bare,$(GO_DIR) $(addprefix $(GO_DIR)/,$(GO_RELEASES))): $(GO_CHAIN)
 	$(Q)$(call GO_BUILD,CGO_ENABLED=0,-ldflags='-s -w') ./chain
-$(GO_DIR)/go-pie: bench/workloads/go/chain/chain.go
-	$(call say,LOAD,$@)
-	@mkdir -p $(@D)
+$(addsuffix /go-pie,$(GO_DIR) $(addprefix $(GO_DIR)/,$(GO_RELEASES))): $(GO_CHAIN)
 	$(Q)$(call GO_BUILD,CGO_ENABLED=0,-buildmode=pie) ./chain
-$(GO_DIR)/go-cgo: bench/workloads/go/cgo/cgo.go bench/workloads/go/cgo/part.c
-	$(call say,LOAD,$@)
-	@mkdir -p $(@D)
+$(addsuffix /go-cgo,$(GO_DIR) $(addprefix $(GO_DIR)/,$(GO_RELEASES))): $(GO_CGO)
 	$(Q)$(call GO_BUILD,CGO_ENABLED=1 CGO_CFLAGS='-O2 -fomit-frame-pointer -fno-optimize-sibling-calls',) ./cgo
 
 # What bench/tables runs: it compiles the unwind table of one file.

@@ -1,3 +1,3 @@
 module workloads
 
-go 1.21
+go 1.17

@@ -5,6 +5,9 @@
  */
 #define _GNU_SOURCE
 #include <alloca.h>
+#ifdef WITH_PARTS
+#include <dlfcn.h>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -112,6 +115,33 @@ CHAIN_NOINLINE long leaf_plt(long x)
 }
 #endif
 
+#ifdef WITH_PARTS
+/*
+ * Libraries by turns, each at the addresses that the one before it had: whoever keeps its ranges or
+ * its table walks by those of another.
+ */
+long leaf_dlopen(long x);
+CHAIN_NOINLINE long leaf_dlopen(long x)
+{
+	static const char *const names[] = {"a", "b", "c", "d"};
+	static unsigned turn;
+	const char *name = names[turn++ % 4];
+	char path[32], symbol[32];
+	long (*part)(long);
+	void *library;
+
+	snprintf(path, sizeof(path), "libpart-%s.so", name);
+	snprintf(symbol, sizeof(symbol), "part_%s_outer", name);
+	library = dlopen(path, RTLD_NOW);
+	part = library ? (long (*)(long))(unsigned long)dlsym(library, symbol) : NULL;
+	if (!part)
+		exit(3);
+	x = part(x) + 1;
+	dlclose(library);
+	return x;
+}
+#endif
+
 /* --- The chain: besides plain functions, frames of the kinds that compilers make. --- */
 
 long chain_end(long x);
@@ -210,6 +240,9 @@ int main(int argc, char **argv)
 	    {"vfork", leaf_vfork},
 #ifdef WITH_TINY
 	    {"plt", leaf_plt},
+#endif
+#ifdef WITH_PARTS
+	    {"dlopen", leaf_dlopen},
 #endif
 	};
 	int threads = 0;
