@@ -10,12 +10,11 @@
 #include <unistd.h>
 
 #define HEADER_BYTES offsetof(struct message, empty)
-#define NS_PER_S 1000000000ull
+#define NS_PER_S     1000000000ull
 
 enum when { WHEN_START = 1, WHEN_RUN = 2, WHEN_ANY = 3 };
 
 static const struct {
-	const char *name;
 	enum role from, to;
 	size_t bytes;
 	int fds; /* -1 = any number up to MESSAGE_FDS_MAX */
@@ -23,31 +22,21 @@ static const struct {
 	uint32_t per_second;
 } messages[MESSAGE_COUNT] = {
 #define MESSAGE(NAME, from, to, payload, fds, when, rate)                                          \
-	[MESSAGE_##NAME] = {#NAME, ROLE_##from, ROLE_##to, sizeof(struct message_##payload),       \
-			    fds,   WHEN_##when, rate},
-	MESSAGES(MESSAGE)
+	[MESSAGE_##NAME] = {ROLE_##from, ROLE_##to,   sizeof(struct message_##payload),            \
+			    fds,	 WHEN_##when, rate},
+    MESSAGES(MESSAGE)
 #undef MESSAGE
 };
 
 static const char *const role_names[] = {
 #define ROLE(NAME, name, many) #name,
-	ROLES(ROLE)
+    ROLES(ROLE)
 #undef ROLE
 };
 
 const char *role_name(enum role role)
 {
 	return role < ROLE_COUNT ? role_names[role] : "any";
-}
-
-size_t message_payload_bytes(enum message_type type)
-{
-	return messages[type].bytes;
-}
-
-const char *message_name(enum message_type type)
-{
-	return type > MESSAGE_NONE && type < MESSAGE_COUNT ? messages[type].name : "unknown";
 }
 
 static uint64_t channel_now_ns(void)
@@ -204,7 +193,8 @@ int channel_recv(struct channel *channel, struct message *message, int *fds, siz
 	if (bytes == 0 && taken_n == 0)
 		return channel_empty(channel->fd);
 	if (taken_n > MESSAGE_FDS_MAX || (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
-	    (taken_n && !fds) || !channel_message_allowed(channel, message, (size_t)bytes, taken_n)) {
+	    (taken_n && !fds) ||
+	    !channel_message_allowed(channel, message, (size_t)bytes, taken_n)) {
 		for (size_t i = 0; i < taken_n && i < MESSAGE_FDS_MAX; i++)
 			close(taken[i]);
 		return -EPROTO;

@@ -47,8 +47,4 @@ int channel_send(struct channel *channel, enum message_type type, const void *pa
  */
 int channel_recv(struct channel *channel, struct message *message, int *fds, size_t *fds_n);
 
-/* Bytes of the payload of a type. */
-size_t message_payload_bytes(enum message_type type);
-const char *message_name(enum message_type type);
-
 #endif

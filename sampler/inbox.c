@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define HURRY_NS 1000000000ull
+#define HURRY_NS	  1000000000ull
 #define MESSAGES_PER_TURN 1024
 
 /* One range of the broker's; it knows no generations. False: no id to be had. */
@@ -53,13 +53,12 @@ static void inbox_collect(struct inbox *inbox, const struct message_ranges *m)
 	}
 }
 
-static void inbox_ranges(struct inbox *inbox, const struct message *message, int worker)
+static void inbox_ranges(struct inbox *inbox, const struct message *message)
 {
 	const struct message_ranges *m = &message->ranges;
 	struct introduce *in = inbox->introduce;
 	struct process *p;
 
-	(void)worker;
 	inbox_collect(inbox, m);
 	if (!m->last)
 		return;
@@ -81,17 +80,16 @@ static void inbox_ranges(struct inbox *inbox, const struct message *message, int
 /* Errors that another try, perhaps through another process, may not meet. */
 static bool inbox_may_retry(int32_t error)
 {
-	return error == ESRCH || error == ENOENT || error == ESTALE || error == EAGAIN || error == ENOMEM ||
-	       error == ENFILE || error == EMFILE;
+	return error == ESRCH || error == ENOENT || error == ESTALE || error == EAGAIN ||
+	       error == ENOMEM || error == ENFILE || error == EMFILE;
 }
 
-static void inbox_file_key(struct inbox *inbox, const struct message *message, int worker)
+static void inbox_file_key(struct inbox *inbox, const struct message *message)
 {
 	const struct message_file_key *m = &message->file_key;
 	struct files *files = inbox->introduce->files;
 	struct file *file = files_by_id(files, m->file_id);
 
-	(void)worker;
 	inbox->introduce->unanswered -= inbox->introduce->unanswered > 0;
 	if (!file)
 		return;
@@ -108,59 +106,57 @@ static void inbox_file_key(struct inbox *inbox, const struct message *message, i
 	file->key = m->key;
 }
 
-static void inbox_need_file(struct inbox *inbox, const struct message *message, int worker)
+static void inbox_need_file(struct inbox *inbox, const struct message *message)
 {
 	struct introduce *in = inbox->introduce;
 
 	if (message->need_file.file_id) {
-		introduce_file_again(in, (uint32_t)worker, message->need_file.file_id);
+		introduce_file_again(in, inbox->worker, message->need_file.file_id);
 		return;
 	}
-	introduce_forgotten(in, (uint32_t)worker);
+	introduce_forgotten(in, inbox->worker);
 	/* Whatever ended the one before: perhaps what it made is wrong. */
-	store_withdraw(inbox->store, (uint32_t)worker, in->now_ns);
+	store_withdraw(inbox->store, inbox->worker, in->now_ns);
 }
 
 /* A worker speaks of files that it was handed, and of no others but the vdso, which all have. */
-static bool inbox_may_table(struct inbox *inbox, uint32_t file_id, int worker)
+static bool inbox_may_table(struct inbox *inbox, uint32_t file_id)
 {
 	const struct file *file = files_by_id(inbox->introduce->files, file_id);
 
-	return file_id == RECORD_VDSO_FILE_ID || (file && (file->asked & 1u << worker));
+	return file_id == RECORD_VDSO_FILE_ID || (file && (file->asked & 1u << inbox->worker));
 }
 
-static void inbox_table(struct inbox *inbox, const struct message *message, int worker)
+static void inbox_table(struct inbox *inbox, const struct message *message)
 {
 	const struct message_table *m = &message->table;
 
-	if (!inbox_may_table(inbox, m->file_id, worker))
+	if (!inbox_may_table(inbox, m->file_id))
 		return;
-	inbox->broken = store_install(inbox->store, m->file_id, (uint32_t)worker, inbox->fd,
-				      m->bytes, inbox->introduce->now_ns) == -EPROTO;
+	inbox->broken = store_install(inbox->store, m->file_id, inbox->worker, inbox->fd, m->bytes,
+				      inbox->introduce->now_ns) == -EPROTO;
 	if (inbox->broken)
-		store_withdraw(inbox->store, (uint32_t)worker, inbox->introduce->now_ns);
+		store_withdraw(inbox->store, inbox->worker, inbox->introduce->now_ns);
 }
 
-static void inbox_no_table(struct inbox *inbox, const struct message *message, int worker)
+static void inbox_no_table(struct inbox *inbox, const struct message *message)
 {
-	if (inbox_may_table(inbox, message->table.file_id, worker))
-		store_install_none(inbox->store, message->table.file_id, (uint32_t)worker,
+	if (inbox_may_table(inbox, message->table.file_id))
+		store_install_none(inbox->store, message->table.file_id, inbox->worker,
 				   inbox->introduce->now_ns);
 }
 
-int inbox_read(struct inbox *inbox, struct channel *channel, int worker)
+int inbox_read(struct inbox *inbox, struct channel *channel, uint32_t worker)
 {
-	static void (*const handlers[MESSAGE_COUNT])(struct inbox *, const struct message *,
-						     int) = {
-	    [MESSAGE_RANGES] = inbox_ranges,
-	    [MESSAGE_FILE_KEY] = inbox_file_key,
-	    [MESSAGE_NEED_FILE] = inbox_need_file,
-	    [MESSAGE_TABLE] = inbox_table,
+	static void (*const handlers[MESSAGE_COUNT])(struct inbox *, const struct message *) = {
+	    [MESSAGE_RANGES] = inbox_ranges,	   [MESSAGE_FILE_KEY] = inbox_file_key,
+	    [MESSAGE_NEED_FILE] = inbox_need_file, [MESSAGE_TABLE] = inbox_table,
 	    [MESSAGE_NO_TABLE] = inbox_no_table,
 	};
 	static struct message message;
 	int fds[MESSAGE_FDS_MAX];
 
+	inbox->worker = worker;
 	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
 		size_t fds_n = 0;
 		int err = channel_recv(channel, &message, fds, &fds_n);
@@ -170,7 +166,7 @@ int inbox_read(struct inbox *inbox, struct channel *channel, int worker)
 		inbox->broken = !handlers[message.type];
 		inbox->fd = fds_n ? fds[0] : -1;
 		if (!inbox->broken)
-			handlers[message.type](inbox, &message, worker);
+			handlers[message.type](inbox, &message);
 		while (fds_n)
 			close(fds[--fds_n]);
 		if (inbox->broken)

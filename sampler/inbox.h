@@ -18,14 +18,15 @@ struct inbox {
 	uint64_t exec_id;
 	bool whole; /* no piece was missed */
 	/* Of the message at hand. */
+	uint32_t worker;
 	int fd;	     /* that came with it */
 	bool broken; /* no worker that is sound sends it */
 };
 
 /*
- * Handle what is there, but not for ever. worker: who is at the other end, -1 = the broker. 0,
- * or -EPROTO when it broke the rules, or -EPIPE.
+ * Handle what is there, but not for ever. worker: who is at the other end; of the broker's no
+ * handler asks. 0, or -EPROTO when it broke the rules, or -EPIPE.
  */
-int inbox_read(struct inbox *inbox, struct channel *channel, int worker);
+int inbox_read(struct inbox *inbox, struct channel *channel, uint32_t worker);
 
 #endif

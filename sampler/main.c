@@ -147,14 +147,14 @@ static void report(int slot, int error)
 
 static void read_messages(void)
 {
-	int err = inbox_read(&self.inbox, &self.pump.introduce.broker, -1);
+	int err = inbox_read(&self.inbox, &self.pump.introduce.broker, 0);
 
 	if (err)
 		report(ROLE_BROKER, -err);
 	for (uint32_t k = 0; k < self.workers.n; k++) {
 		struct worker *worker = &self.workers.worker[k];
 
-		err = inbox_read(&self.inbox, &worker->channel, (int)k);
+		err = inbox_read(&self.inbox, &worker->channel, k);
 		if (err || worker->samples.dead || worker->process.dead)
 			report(SLOT_WORKER((int)k), err ? -err : EPROTO);
 	}

@@ -20,7 +20,6 @@ __attribute__((format(printf, 2, 3))) void log_line(enum log_level level, const 
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...) log_line(LOG_WARN, __VA_ARGS__)
 #define log_info(...) log_line(LOG_INFO, __VA_ARGS__)
-#define log_debug(...) log_line(LOG_DEBUG, __VA_ARGS__)
 
 /* Log and exit(1): for start-up, where the supervisor tries again. */
 __attribute__((format(printf, 1, 2))) noreturn void fatal(const char *format, ...);

@@ -122,6 +122,13 @@ static void test_round_trip(void **state)
 	bench_fini(&b);
 }
 
+static const uint32_t payload_bytes[MESSAGE_COUNT] = {
+#define MESSAGE(NAME, from, to, payload, fds, when, rate)                                          \
+	[MESSAGE_##NAME] = sizeof(struct message_##payload),
+	MESSAGES(MESSAGE)
+#undef MESSAGE
+};
+
 /* Every type of the list, honestly sent, arrives where it may; with its fds. */
 static void test_every_message(void **state)
 {
@@ -152,7 +159,6 @@ static void test_every_message(void **state)
 			fds[k] = b.fds[1];
 		assert_int_equal(channel_send(&out, list[i].type, payload, fds, n), 0);
 		assert_int_equal(receive(&b), 0);
-		assert_string_not_equal(message_name(list[i].type), "unknown");
 		bench_fini(&b);
 	}
 }
@@ -223,7 +229,7 @@ static void test_wrong_direction(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		uint32_t len = (uint32_t)message_payload_bytes(cases[i].type);
+		uint32_t len = payload_bytes[cases[i].type];
 		struct bench b;
 
 		bench_init(&b, cases[i].self, cases[i].peer, true);

@@ -260,7 +260,7 @@ static bool turn(void)
 {
 	bool empty;
 
-	assert_int_equal(inbox_read(&self.inbox, &self.pump.introduce.broker, -1), 0);
+	assert_int_equal(inbox_read(&self.inbox, &self.pump.introduce.broker, 0), 0);
 	assert_int_equal(inbox_read(&self.inbox, &self.workers.worker[0].channel, 0), 0);
 	now += S / 10;
 	processes_sweep(&self.processes, now);
