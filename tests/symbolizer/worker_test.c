@@ -510,6 +510,8 @@ static void test_kill(void **state)
 	harness_open(&h, &config, KALLSYMS);
 	srand(1);
 	for (int life = 0; life < KILLS; life++) {
+		uint64_t before = harness_counter(&h, C_symbolizer_samples);
+
 		introduce(&h, &self);
 		harness_start(&h);
 		for (int i = 0; i < PER_LIFE; i++) {
@@ -523,9 +525,7 @@ static void test_kill(void **state)
 				usleep((useconds_t)(rand() % 4000));
 		}
 		/* A sample that ends three lives is given up, and rightly so: each gets on a little. */
-		assert_true(harness_wait_counter(&h, C_symbolizer_samples,
-						 harness_counter(&h, C_symbolizer_samples) + 1,
-						 10000));
+		assert_true(harness_wait_counter(&h, C_symbolizer_samples, before + 1, 10000));
 		if (life < KILLS - 1)
 			harness_kill(&h);
 	}
