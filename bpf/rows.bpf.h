@@ -3,15 +3,15 @@
  * One step by an unwind table (shm/table.h): from a file offset to a row, from the row to a rule,
  * by the rule to the caller's registers. A part of bpf/unwind.bpf.h, which includes it.
  *
- * Nothing in a table is believed. Whatever it says, the search ends, no word outside of table memory
- * is read, and only the process's own memory is; a stack then ends too early or shows functions that
- * were not called, but never an address that is not code (unwind_push_pc()).
+ * Nothing in a table is believed. Whatever it says, the search ends, no word outside of table
+ * memory is read, and only the process's own memory is; a stack then ends too early or shows
+ * functions that were not called, but never an address that is not code (unwind_push_pc()).
  */
 #ifndef SCONCE_BPF_ROWS_BPF_H
 #define SCONCE_BPF_ROWS_BPF_H
 
 #define ROWS_SEARCH_STEPS 16 /* a page has no more than 65,536 rows */
-#define ROWS_CHUNK_SHIFT 20
+#define ROWS_CHUNK_SHIFT  20
 
 _Static_assert(TABLES_CHUNK_WORDS == 1u << ROWS_CHUNK_SHIFT, "words of a chunk");
 _Static_assert(sizeof(((struct unwind *)0)->extra) == 8 * RULE_REGISTER_COUNT, "one for each");
@@ -117,9 +117,13 @@ UNWIND_INLINE int rows_register(const struct unwind *w, __u32 number, __u64 *val
 	} else if (number == RULE_FP) {
 		*value = w->fp;
 		return w->known & UNWIND_KNOWS_FP ? UNWIND_GO : STOP_BAD_ROW;
+	} else if (number == RULE_RBX && (w->known & UNWIND_KNOWS_RBX) && w->rbx_at) {
+		return unwind_read_user(w, w->rbx_at, value, 1);
 	} else {
+		__u32 known = UNWIND_KNOWS_ALL | (number == RULE_RBX ? UNWIND_KNOWS_RBX : 0);
+
 		*value = w->extra[number % RULE_REGISTER_COUNT];
-		return w->known & UNWIND_KNOWS_ALL ? UNWIND_GO : STOP_BAD_ROW;
+		return w->known & known ? UNWIND_GO : STOP_BAD_ROW;
 	}
 	return UNWIND_GO;
 }
@@ -150,8 +154,8 @@ UNWIND_INLINE int rows_cfa(const struct unwind *w, __u64 *cfa)
 }
 
 /*
- * The kernel put the frame there, so it may lie anywhere, on another stack too. What was interrupted
- * is a leaf again.
+ * The kernel put the frame there, so it may lie anywhere, on another stack too. What was
+ * interrupted is a leaf again.
  */
 UNWIND_INLINE int rows_signal(struct unwind *w)
 {
@@ -167,23 +171,43 @@ UNWIND_INLINE int rows_signal(struct unwind *w)
 	if (stop != UNWIND_GO)
 		return stop;
 	for (unsigned i = 0; i < sizeof(order); i++)
-			w->extra[order[i]] = words[i];
+		w->extra[order[i]] = words[i];
 	w->fp = words[2];
 	w->sp = words[7];
 	w->pc = words[8];
 	w->returns = 0;
-	w->known = UNWIND_KNOWS_FP | UNWIND_KNOWS_ALL;
+	w->known = UNWIND_KNOWS_FP | UNWIND_KNOWS_ALL | UNWIND_KNOWS_RBX;
+	w->rbx_at = 0;
 	/* Nobody called the function that ends a handler: what is before it is another one. */
 	if (frame)
 		frame->flags &= ~FRAME_RETURN;
 	return UNWIND_GO;
 }
 
+/* What is known of the caller. */
+UNWIND_INLINE void rows_know(struct unwind *w, __u64 cfa)
+{
+	const struct table_rule *rule = &w->rule;
+	__u32 rbx = rule->ra == RULE_RA_CFA ? rule->rbx : RULE_RBX_UNKNOWN, known;
+
+	known = rule->fp == RULE_FP_SAME	? w->known & UNWIND_KNOWS_FP
+		: rule->fp == RULE_FP_UNDEFINED ? 0
+						: UNWIND_KNOWS_FP;
+	if (rbx == RULE_RBX_SAME) {
+		known |= w->known & UNWIND_KNOWS_RBX;
+	} else if (rbx != RULE_RBX_UNKNOWN) {
+		w->rbx_at = cfa - 8 * (__u64)rbx;
+		known |= UNWIND_KNOWS_RBX;
+	}
+	w->known = known;
+}
+
 /* The return address and the caller's fp; the two mostly lie side by side. */
 UNWIND_INLINE int rows_load(struct unwind *w, __u64 cfa, __u64 *pc)
 {
 	const struct table_rule *rule = &w->rule;
-	__u64 pc_at = cfa + (__s64)rule->ra_offset, fp_at = cfa + (__s64)rule->fp_offset, words[2];
+	__u64 pc_at = cfa + (__s64)rule->ra_offset, fp_at = cfa + (__s64)rule->fp_offset;
+	__u64 words[2] = {0};
 	int saved = rule->fp == RULE_FP_CFA || rule->fp == RULE_FP_FP, stop;
 
 	if (rule->fp == RULE_FP_FP) {
@@ -206,9 +230,7 @@ UNWIND_INLINE int rows_load(struct unwind *w, __u64 cfa, __u64 *pc)
 		return stop;
 	if (saved)
 		w->fp = words[0];
-	w->known = rule->fp == RULE_FP_SAME	   ? w->known & UNWIND_KNOWS_FP
-		   : rule->fp == RULE_FP_UNDEFINED ? 0
-						   : UNWIND_KNOWS_FP;
+	rows_know(w, cfa);
 	return UNWIND_GO;
 }
 
@@ -230,8 +252,8 @@ UNWIND_INLINE int rows_step(struct unwind *w, __u64 offset)
 	if (stop != UNWIND_GO)
 		return stop;
 	/*
-	 * sp grows with every step, so no chain is a ring, unless the stack is another one: then it is
-	 * the number of frames that ends the walk. A leaf may have popped its return address.
+	 * sp grows with every step, so no chain is a ring, unless the stack is another one: then it
+	 * is the number of frames that ends the walk. A leaf may have popped its return address.
 	 */
 	if (w->rule.cfa != RULE_SWITCH &&
 	    (cfa < w->sp || (cfa == w->sp && w->rule.ra != RULE_RA_REGISTER)))

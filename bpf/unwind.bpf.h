@@ -37,10 +37,12 @@ enum unwinder {
 
 #define UNWIND_KNOWS_FP 1  /* fp is the one of this frame */
 #define UNWIND_KNOWS_ALL 2 /* extra too: in a leaf, and in what a signal interrupted */
+#define UNWIND_KNOWS_RBX 4 /* as of this frame: at rbx_at, or still where the leaf has it */
 
 struct unwind {
 	__u64 pc, sp, fp;
 	__u64 extra[16]; /* by enum rule_register; those of sp and fp are not used */
+	__u64 rbx_at;	 /* 0: in extra. Read when it is needed, which is hardly ever */
 	__u32 known;	 /* UNWIND_KNOWS_* */
 	__u32 first, count; /* the process's slice of ranges; hostile */
 	__u32 slots;	    /* frames pushed */
@@ -78,7 +80,8 @@ UNWIND_INLINE void unwind_start(struct unwind *w, const struct record_regs *regs
 	w->sp = regs->sp;
 	w->fp = regs->fp;
 	__builtin_memcpy(w->extra + RULE_RAX, regs->extra, sizeof(regs->extra));
-	w->known = UNWIND_KNOWS_FP | UNWIND_KNOWS_ALL;
+	w->known = UNWIND_KNOWS_FP | UNWIND_KNOWS_ALL | UNWIND_KNOWS_RBX;
+	w->rbx_at = 0;
 	w->first = first;
 	w->count = count;
 	w->slots = 0;

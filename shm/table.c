@@ -32,7 +32,7 @@ static bool table_check_rule(const struct table_rule *rule)
 {
 	return rule->cfa <= RULE_SWITCH && rule->cfa_register < RULE_REGISTER_COUNT &&
 	       rule->fp <= RULE_FP_UNDEFINED && rule->ra <= RULE_RA_REGISTER &&
-	       rule->ra_register < RULE_REGISTER_COUNT;
+	       (rule->ra == RULE_RA_CFA || rule->ra_register < RULE_REGISTER_COUNT);
 }
 
 int table_check(const struct table_header *header, size_t bytes)

@@ -98,14 +98,24 @@ enum rule_ra {
 	RULE_RA_REGISTER, /* in ra_register, leaf only (vfork) */
 };
 
+/*
+ * The caller's rbx, in rules whose ra is RULE_RA_CFA: one of these, or n = saved at CFA - 8 * n. A
+ * table follows it only if it has a rule that counts the CFA from rbx, as glibc's ld.so has where it
+ * links a function at its first call.
+ */
+enum rule_rbx { RULE_RBX_UNKNOWN = 0, RULE_RBX_SAME };
+
 struct table_rule {
 	__u8 cfa;	   /* enum rule_cfa */
-	__u8 cfa_register; /* enum rule_register; other than SP and FP only in the leaf */
+	__u8 cfa_register; /* enum rule_register; in callers SP, FP, and RBX where it is followed */
 	__u8 fp;	   /* enum rule_fp */
 	__u8 ra;	   /* enum rule_ra */
 	__s32 cfa_offset;
 	__s16 fp_offset, ra_offset;
-	__u8 ra_register; /* enum rule_register */
+	union {
+		__u8 ra_register; /* enum rule_register */
+		__u8 rbx;	  /* enum rule_rbx */
+	};
 	__u8 add;	  /* RULE_DEREF: bytes; RULE_PLT: the limit, at most 15; else see below */
 	__u16 steps;
 };

@@ -149,6 +149,8 @@ static int cfi_followed(uint64_t reg)
 		return CFI_SP;
 	case CFI_DWARF_RA:
 		return CFI_RA;
+	case CFI_DWARF_RBX:
+		return CFI_RBX;
 	}
 	return -1;
 }

@@ -4,8 +4,8 @@
  * and the programs in them, run to the rows that they describe.
  *
  * Only what a walk needs is kept of a row: the CFA and the rules of the frame pointer, the stack
- * pointer and the return address. Nothing is allocated; the work is linear in the bytes, because
- * the initial instructions of a CIE, which run anew for each of its FDEs, are few
+ * pointer, the return address and rbx. Nothing is allocated; the work is linear in the bytes,
+ * because the initial instructions of a CIE, which run anew for each of its FDEs, are few
  * (CFI_INITIAL_MAX). Expressions are not read here (dwarfexpr.h), they are bytes inside the
  * section.
  */
@@ -20,10 +20,15 @@
 #define CFI_STATES_MAX	8   /* depth of remember_state */
 
 /* DWARF's numbers of x86-64. */
-enum cfi_dwarf_register { CFI_DWARF_FP = 6, CFI_DWARF_SP = 7, CFI_DWARF_RA = 16 };
+enum cfi_dwarf_register {
+	CFI_DWARF_RBX = 3,
+	CFI_DWARF_FP = 6,
+	CFI_DWARF_SP = 7,
+	CFI_DWARF_RA = 16
+};
 
 /* The registers that we follow. */
-enum cfi_register { CFI_FP, CFI_SP, CFI_RA, CFI_REGISTERS };
+enum cfi_register { CFI_FP, CFI_SP, CFI_RA, CFI_RBX, CFI_REGISTERS };
 
 enum cfi_where {
 	CFI_UNSPECIFIED = 0,

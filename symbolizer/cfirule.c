@@ -120,6 +120,20 @@ static bool cfirule_ra(const struct cfi_rule *saved, struct table_rule *rule)
 	return cfirule_saved(saved, rule, &from_fp, &rule->ra_offset) && !from_fp;
 }
 
+static void cfirule_rbx(const struct cfi_rule *saved, struct table_rule *rule)
+{
+	bool from_fp;
+	__s16 at;
+
+	if (rule->ra != RULE_RA_CFA)
+		return;
+	if (saved->where == CFI_UNSPECIFIED || saved->where == CFI_SAME)
+		rule->rbx = RULE_RBX_SAME;
+	else if (cfirule_saved(saved, rule, &from_fp, &at) && !from_fp && at % 8 == 0 &&
+		 at <= -8 * (RULE_RBX_SAME + 1) && at >= -8 * UINT8_MAX)
+		rule->rbx = (__u8)(at / -8);
+}
+
 /* The caller's stack pointer is the CFA, unless the row says otherwise. */
 static bool cfirule_sp_is_cfa(const struct cfi_rule *sp)
 {
@@ -153,7 +167,7 @@ static struct table_rule cfirule_signal(const struct cfi_row *row)
 	return rule;
 }
 
-struct table_rule cfirule_make(const struct cfi_row *row, bool signal)
+struct table_rule cfirule_make(const struct cfi_row *row, bool signal, bool rbx)
 {
 	const struct cfi_rule *ra = &row->registers[CFI_RA];
 	struct table_rule rule = {0};
@@ -171,5 +185,7 @@ struct table_rule cfirule_make(const struct cfi_row *row, bool signal)
 	    rule.cfa_offset + rule.ra_offset < 0)
 		return cfirule_stop;
 	cfirule_fp(&row->registers[CFI_FP], &rule);
+	if (rbx)
+		cfirule_rbx(&row->registers[CFI_RBX], &rule);
 	return rule;
 }

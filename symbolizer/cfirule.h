@@ -12,7 +12,10 @@
 #include "shm/table.h"
 #include "symbolizer/cfi.h"
 
-/* signal: the row belongs to a signal frame, in which no register is where it was. */
-struct table_rule cfirule_make(const struct cfi_row *row, bool signal);
+/*
+ * signal: the row belongs to a signal frame, in which no register is where it was. rbx: the rule
+ * follows it (enum rule_rbx).
+ */
+struct table_rule cfirule_make(const struct cfi_row *row, bool signal, bool rbx);
 
 #endif

@@ -25,7 +25,13 @@
 
 static const struct table_rule invalid = {.cfa = RULE_INVALID};
 
-enum ehframe_source { SOURCE_EH_FRAME, SOURCE_DEBUG_FRAME, SOURCES, SOURCE_FILL = SOURCES, SOURCE_GO };
+enum ehframe_source {
+	SOURCE_EH_FRAME,
+	SOURCE_DEBUG_FRAME,
+	SOURCES,
+	SOURCE_FILL = SOURCES,
+	SOURCE_GO
+};
 
 struct ehframe {
 	struct elffile *file;
@@ -34,6 +40,7 @@ struct ehframe {
 	struct cfifills fills;
 	struct gotable go;
 	struct tablebuild build;
+	bool rbx, rbx_needed; /* rules follow it; there is one that counts from it */
 	/* While a function is run: where it begins, and the part of the file that is its own. */
 	const struct cfi_fde *fde;
 	uint64_t offset, from, to;
@@ -186,8 +193,9 @@ static void ehframe_row(void *arg, uint64_t vaddr, const struct cfi_row *row)
 {
 	struct ehframe *e = arg;
 	uint64_t offset = e->offset + (vaddr - e->fde->start);
-	struct table_rule rule = row ? cfirule_make(row, e->fde->cie.signal) : invalid;
+	struct table_rule rule = row ? cfirule_make(row, e->fde->cie.signal, e->rbx) : invalid;
 
+	e->rbx_needed |= rule.cfa == RULE_REGISTER && rule.cfa_register == RULE_RBX;
 	if (vaddr == e->fde->start || offset < e->from)
 		offset = e->from;
 	if (offset < e->to)
@@ -297,6 +305,11 @@ static int ehframe_compile_with(struct ehframe *e, uint32_t file_id, struct tabl
 		err = -ENOENT;
 	if (err == 0)
 		err = ehframe_build(e);
+	if (err == 0 && e->rbx_needed) {
+		e->rbx = true;
+		tablebuild_fini(&e->build);
+		err = ehframe_build(e);
+	}
 	return err ? err : tablebuild_finish(&e->build, file_id, table, bytes);
 }
 

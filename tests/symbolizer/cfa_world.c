@@ -5,7 +5,7 @@
 
 #define STACK_MAX 16
 
-enum { DWARF_FP = 6, DWARF_SP = 7, DWARF_RA = 16 };
+enum { DWARF_RBX = 3, DWARF_FP = 6, DWARF_SP = 7, DWARF_RA = 16 };
 
 static uint64_t mix(uint64_t x)
 {
@@ -63,6 +63,9 @@ struct cfa_result cfa_world_rule(const struct cfa_world *w, const struct table_r
 	else if (rule->fp == RULE_FP_FP)
 		r.fp = world_memory(w, r.fp + (uint64_t)(int64_t)rule->fp_offset);
 	r.fp_known = rule->fp != RULE_FP_UNDEFINED;
+	r.rbx_known = rule->ra == RULE_RA_CFA && rule->rbx != RULE_RBX_UNKNOWN;
+	r.rbx = rule->rbx == RULE_RBX_SAME ? world_register(w, DWARF_RBX)
+					   : world_memory(w, base - 8 * (uint64_t)rule->rbx);
 	r.ra = rule->ra == RULE_RA_REGISTER
 		   ? rule_register(w, rule->ra_register)
 		   : world_memory(w, base + (uint64_t)(int64_t)rule->ra_offset);
@@ -187,5 +190,9 @@ struct cfa_result cfa_world_frame(const struct cfa_world *w, Dwarf_Frame *frame)
 	if (ra < 0 || frame_register(w, frame, DWARF_SP, cfa, &r.sp) != 1)
 		r.valid = false;
 	r.fp_known = frame_register(w, frame, DWARF_FP, cfa, &r.fp) == 1;
+	r.rbx_known = frame_register(w, frame, DWARF_RBX, cfa, &r.rbx) >= 0;
+	/* The ABI lets a callee keep rbx; libdw 0.188 has rax in its place and calls rbx undefined. */
+	if (frame_register(w, frame, DWARF_RBX, cfa, &r.rbx) == 0)
+		r.rbx = world_register(w, DWARF_RBX);
 	return r;
 }

@@ -16,10 +16,10 @@ struct cfa_world {
 	uint64_t seed, pc;
 };
 
-/* The caller's stack pointer, frame pointer and pc. */
+/* The caller's stack pointer, frame pointer, pc and rbx. */
 struct cfa_result {
-	bool valid, stop, fp_known;
-	uint64_t sp, fp, ra;
+	bool valid, stop, fp_known, rbx_known;
+	uint64_t sp, fp, ra, rbx;
 };
 
 struct cfa_result cfa_world_rule(const struct cfa_world *world, const struct table_rule *rule);

@@ -127,7 +127,9 @@ static bool equal(const struct cfa_result *a, const struct cfa_result *b)
 	if (a->stop || b->stop)
 		return a->stop == b->stop;
 	return a->valid && b->valid && a->sp == b->sp && a->ra == b->ra &&
-	       a->fp_known == b->fp_known && (!a->fp_known || a->fp == b->fp);
+	       a->fp_known == b->fp_known && (!a->fp_known || a->fp == b->fp) &&
+	       /* Only some tables follow it, and they may lose it. */
+	       (!a->rbx_known || (b->rbx_known && a->rbx == b->rbx));
 }
 
 static bool same(uint64_t pc, const struct table_rule *rule, Dwarf_Frame *frame)
