@@ -252,8 +252,22 @@ UNWIND_INLINE int sample_known(const struct record_sample *r, struct slice *slic
 	slice->first = p->first;
 	slice->count = p->count;
 	slice->flags = p->flags;
-	return (slice->flags & BPF_PROCESS_EXEC_KNOWN) && exec_id == r->exec_id &&
-	       p->exec_id == exec_id && p->start_lo_ns == lo;
+	/* What holds for another program, its want of a stack too, does not hold for this one. */
+	if (exec_id != r->exec_id || p->exec_id != exec_id || p->start_lo_ns != lo)
+		slice->flags = 0;
+	return slice->flags & BPF_PROCESS_EXEC_KNOWN;
+}
+
+/*
+ * The walk came to code that is in no range: perhaps it was mapped a moment ago, and the sampler has
+ * not looked since. The worker will know; but it sees only so much of the stack, and where the walk
+ * came further than that it keeps what it has.
+ */
+UNWIND_INLINE int sample_outdated(const struct scratch *s, const struct slice *slice)
+{
+	return (s->walk.strays || s->walk.stop == STOP_NO_MAPPING) &&
+	       !(slice->flags & BPF_PROCESS_NO_STACK) &&
+	       s->walk.sp - s->regs.sp < RECORD_STACK_BYTES_MAX;
 }
 
 /*
@@ -323,7 +337,7 @@ UNWIND_INLINE __u64 sample_user_stack(struct scratch *s, struct task_struct *tas
 	if (sample_known(&s->sample, &slice)) {
 		unwind_start(&s->walk, &s->regs, slice.first, slice.count);
 		unwind_walk(&s->walk);
-		s->sample.stop = s->walk.stop;
+		s->sample.stop = sample_outdated(s, &slice) ? STOP_DEFERRED : s->walk.stop;
 	}
 	/* The worker walks all of a stack; what was found of it here is not needed. */
 	if (s->sample.stop == STOP_DEFERRED)

@@ -49,6 +49,7 @@ struct unwind {
 	__s32 stop;	    /* UNWIND_GO until the walk has ended, then enum record_stop */
 	__u32 unwinder;	    /* enum unwinder */
 	__u32 returns;	    /* pc stands behind a call, or behind the syscall of the leaf */
+	__u32 strays;	    /* the leaf lies in no range */
 	struct record_range last; /* found last: callers mostly lie in the same file */
 	struct bpf_file file;	  /* asked for last, likewise */
 	struct table_rule rule;	  /* of this step */
@@ -88,6 +89,7 @@ UNWIND_INLINE void unwind_start(struct unwind *w, const struct record_regs *regs
 	w->stop = UNWIND_GO;
 	w->unwinder = UNWIND_NATIVE;
 	w->returns = !!(regs->flags & RECORD_REGS_SYSCALL);
+	w->strays = 0;
 	w->last.start = w->last.end = 0;
 	w->file.file_id = 0;
 }
@@ -155,8 +157,10 @@ UNWIND_INLINE int unwind_push_pc(struct unwind *w)
 {
 	__u32 flags = w->returns ? FRAME_RETURN : 0;
 
-	if (!unwind_find_range(w, unwind_inside(w)))
+	if (!unwind_find_range(w, unwind_inside(w))) {
+		w->strays = !w->slots;
 		return w->slots ? STOP_NO_MAPPING : unwind_push(w, FRAME_PC, flags, 0, w->pc);
+	}
 	if (w->last.file_id)
 		return unwind_push(w, FRAME_NATIVE, flags, w->last.file_id,
 				   w->pc - w->last.start + w->last.offset);

@@ -203,13 +203,14 @@ static void test_wrong_identity_is_deferred(void **state)
 	pid = sample_unknown(busy_nest, &process, 150);
 	assert_true(rig.samples_n > 0);
 	exec_id = rig.samples[0]->exec_id;
-	for (int wrong = 0; wrong < 5; wrong++) {
+	for (int wrong = 0; wrong < 6; wrong++) {
 		other = process;
 		other.start_ticks += wrong == 1 ? 1 : wrong == 2 ? -1 : 0;
 		rig_forget(&rig);
-		rig_install(&rig, pid, &other, exec_id + (wrong == 3), 0,
+		/* That there are no ranges to come (4) is not said of another program (5). */
+		rig_install(&rig, pid, &other, exec_id + (wrong == 3 || wrong == 5), 0,
 			    wrong == 0	 ? 0
-			    : wrong == 4 ? BPF_PROCESS_NO_STACK
+			    : wrong >= 4 ? BPF_PROCESS_NO_STACK
 					 : BPF_PROCESS_EXEC_KNOWN);
 		rig_sample(&rig, 150, true);
 		assert_true(rig.samples_n > 0);
@@ -245,7 +246,8 @@ static void test_hostile_slices(void **state)
 		struct bpf_process entry;
 
 		rig_forget(&rig);
-		rig_install(&rig, pid, &hostile, exec_id, 0, BPF_PROCESS_EXEC_KNOWN);
+		rig_install(&rig, pid, &hostile, exec_id, 0,
+			    BPF_PROCESS_EXEC_KNOWN | BPF_PROCESS_NO_STACK);
 		assert_int_equal(bpf_map_lookup_elem(rig.bpf.fd.procs, &pid, &entry), 0);
 		entry.first = round == 1 ? UINT32_MAX : 0;
 		entry.count = round == 0 ? entry.count : UINT32_MAX;
@@ -258,6 +260,38 @@ static void test_hostile_slices(void **state)
 			assert_int_equal(s->stop, STOP_NO_MAPPING);
 			assert_int_equal(s->user_slots, 1);
 			assert_int_equal(s->frames[s->kernel_frames].kind, FRAME_PC);
+		}
+	}
+	sample_end(pid);
+}
+
+/* Code that was mapped a moment ago: at the leaf, or below it. Somebody else has to walk. */
+static void test_missing_range_is_deferred(void **state)
+{
+	struct rig_process process, known;
+	uint64_t exec_id;
+	pid_t pid;
+
+	(void)state;
+	skip_unless_root();
+	pid = sample_unknown(busy_nest, &process, 150);
+	assert_true(rig.samples_n > 0);
+	exec_id = rig.samples[0]->exec_id;
+	/* first all but this program, then nothing but it: its caller is the C library */
+	for (int round = 0; round < 2; round++) {
+		known = process;
+		for (uint32_t i = 0; i < known.ranges_n; i++)
+			if ((known.ranges[i].file_id == process.ranges[0].file_id) == (round == 0))
+				known.ranges[i].end = known.ranges[i].start;
+		rig_forget(&rig);
+		rig_install(&rig, pid, &known, exec_id, 0, BPF_PROCESS_EXEC_KNOWN);
+		rig_sample(&rig, 300, true);
+		assert_false(rig.malformed);
+		assert_true(rig.samples_n > 0);
+		for (size_t i = 0; i < rig.samples_n; i++) {
+			assert_int_equal(rig.samples[i]->stop, STOP_DEFERRED);
+			assert_true(rig.samples[i]->stack_bytes > 0);
+			assert_int_equal(rig.samples[i]->user_slots, 0);
 		}
 	}
 	sample_end(pid);
@@ -502,6 +536,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_known_process_is_walked),
 		cmocka_unit_test(test_wrong_identity_is_deferred),
 		cmocka_unit_test(test_hostile_slices),
+		cmocka_unit_test(test_missing_range_is_deferred),
 		cmocka_unit_test(test_syscall),
 		cmocka_unit_test(test_compat32),
 		cmocka_unit_test(test_between_two_programs),
