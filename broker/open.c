@@ -10,9 +10,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static bool open_type_hangs(const char *type)
@@ -108,17 +110,42 @@ static int open_find(const struct target *target, const struct message_ask_file 
 	return err;
 }
 
-/* Without the right to open map_files, the program itself is what remains. */
-static int open_exe(const struct target *target, const struct message_ask_file *ask,
-		    struct message_file *file)
+/* By a link that leads somewhere else than map_files, if it is to the same file. */
+static int open_same(const struct target *target, const struct message_ask_file *ask,
+		     const char *link, struct message_file *file)
 {
 	struct statx stx;
 
-	if (statx(target->dir, "exe", AT_STATX_DONT_SYNC, STATX_INO, &stx) ||
+	if (statx(target->dir, link, AT_STATX_DONT_SYNC, STATX_INO, &stx) ||
 	    stx.stx_ino != ask->inode || stx.stx_dev_major != ask->dev_major ||
 	    stx.stx_dev_minor != ask->dev_minor)
 		return -EPERM;
-	return open_link(target, "exe", file);
+	return open_link(target, link, file);
+}
+
+/*
+ * Without the right to open map_files there are the program itself, and the path inside of the
+ * process's root. Only what the kernel has at hand is walked, as the way to a mapped file is: so
+ * that nobody is waited for.
+ */
+static int open_otherwise(const struct target *target, const struct message_ask_file *ask,
+			  const char *path, struct message_file *file)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED};
+	int result = open_same(target, ask, "exe", file), root, fd;
+	char link[32];
+
+	if (result != -EPERM)
+		return result;
+	root = openat(target->dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (fd >= 0)
+		result = open_same(target, ask, link, file);
+	close(fd);
+	close(root);
+	return result;
 }
 
 int open_mapped(const struct target *target, const struct message_ask_file *ask,
@@ -133,7 +160,7 @@ int open_mapped(const struct target *target, const struct message_ask_file *ask,
 	snprintf(link, sizeof(link), "map_files/%lx-%lx", before.range.start, before.range.end);
 	fd = open_link(target, link, file);
 	if (fd == -EPERM)
-		return open_exe(target, ask, file);
+		return open_otherwise(target, ask, before.name, file);
 	/* It is what was asked for if the mapping is the same before and after. */
 	if (fd >= 0 && (open_find(target, ask, &after) ||
 			memcmp(&after.range, &before.range, sizeof(after.range)))) {

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "broker/target.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -65,11 +66,45 @@ static uint64_t target_start_ticks(const struct target *target)
 	return field ? strtoull(field + 1, NULL, 10) : 0;
 }
 
+/* Kernel threads, and a first thread that has ended, do not show a program nor anything mapped. */
+static bool target_shows(int dir)
+{
+	char c;
+
+	return readlinkat(dir, "exe", &c, 1) == 1;
+}
+
 bool target_alive(const struct target *target)
 {
 	struct pollfd p = {.fd = target->pidfd, .events = POLLIN};
 
-	return poll(&p, 1, 0) == 0;
+	return poll(&p, 1, 0) == 0 && (!target->by_thread || target_shows(target->dir));
+}
+
+/*
+ * Go on by a thread that lives. /proc has it under its own number too, and only there with
+ * map_files. That it is one of ours is asked last: a number may have been given anew before it was
+ * opened.
+ */
+static void target_take_thread(struct target *target)
+{
+	int fd = openat(target->dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *tasks = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	char path[32];
+
+	while (tasks && !target->by_thread && (entry = readdir(tasks))) {
+		snprintf(path, sizeof(path), "/proc/%.20s", entry->d_name);
+		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		target->by_thread = fd >= 0 && target_shows(fd) &&
+				    faccessat(dirfd(tasks), entry->d_name, F_OK, 0) == 0;
+		if (target->by_thread)
+			dup3(fd, target->dir, O_CLOEXEC);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (tasks)
+		closedir(tasks);
 }
 
 int target_open(struct target *target, uint32_t pid, uint64_t start_lo_ns, uint64_t start_hi_ns)
@@ -77,6 +112,7 @@ int target_open(struct target *target, uint32_t pid, uint64_t start_lo_ns, uint6
 	char path[32];
 	uint64_t start_ns;
 
+	target->by_thread = false;
 	target->dir = -1;
 	target->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (target->pidfd < 0)
@@ -85,8 +121,11 @@ int target_open(struct target *target, uint32_t pid, uint64_t start_lo_ns, uint6
 	target->dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	start_ns = target->dir < 0 ? 0 : target_start_ticks(target) * TICK_NS;
 	if (target->dir >= 0 && target_alive(target) && start_ns <= start_hi_ns &&
-	    start_ns + TICK_NS > start_lo_ns)
+	    start_ns + TICK_NS > start_lo_ns) {
+		if (!target_shows(target->dir))
+			target_take_thread(target);
 		return 0;
+	}
 	target_close(target);
 	return -ESRCH;
 }

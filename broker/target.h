@@ -15,7 +15,8 @@
 
 struct target {
 	int pidfd;
-	int dir; /* /proc/PID: bound to this process, not to its number */
+	int dir; /* /proc/PID, or of one of its threads: bound to this task, not to its number */
+	bool by_thread; /* the first thread has ended, and with it what /proc/PID could show */
 };
 
 struct target_vma {
@@ -32,7 +33,7 @@ struct target_maps {
 /* 0; -ESRCH when there is no such process that started in [start_lo_ns, start_hi_ns]. */
 int target_open(struct target *target, uint32_t pid, uint64_t start_lo_ns, uint64_t start_hi_ns);
 void target_close(struct target *target);
-/* It has not ended since target_open(). */
+/* It has not ended since target_open(), nor has the thread by which it is looked at. */
 bool target_alive(const struct target *target);
 /* Bytes of a file of /proc/PID, cut at size; at least 0. */
 size_t target_read(const struct target *target, const char *name, char *buf, size_t size);

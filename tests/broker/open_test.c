@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -204,6 +206,72 @@ static void test_opens_mapped_file(void **state)
 	}
 }
 
+/* /proc shows nothing of a process whose first thread has ended, but its other threads do. */
+static void test_first_thread_gone(void **state)
+{
+	const char *path = victim_file("headless");
+	char cgroup[256], exe[256];
+	struct victim v;
+
+	(void)state;
+	victim_start_headless(&v, path);
+	assert_return_code(close(open_victim(&v)), 0);
+	assert_int_equal(file.key.inode, v.file.st_ino);
+	assert_int_equal(open_of(&v), 0);
+	assert_true(target.by_thread && target_alive(&target));
+	assert_true(target_read(&target, "cgroup", cgroup, sizeof(cgroup)) > 0);
+	target_link(&target, "exe", exe, sizeof(exe));
+	assert_non_null(strstr(exe, "open_test"));
+	victim_end(&v);
+	assert_false(target_alive(&target));
+	target_close(&target);
+	unlink(path);
+}
+
+/* With the rights by which map_files may be opened, or without. */
+static void have_map_files(bool allowed)
+{
+	const uint32_t admin = 1u << CAP_SYS_ADMIN, restore = 1u << (CAP_CHECKPOINT_RESTORE - 32);
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct data[2];
+
+	assert_return_code(syscall(SYS_capget, &header, data), 0);
+	data[0].effective = allowed ? data[0].permitted : data[0].permitted & ~admin;
+	data[1].effective = allowed ? data[1].permitted : data[1].permitted & ~restore;
+	assert_return_code(syscall(SYS_capset, &header, data), 0);
+}
+
+/* By the path then, in whatever mount namespace the process is; and only if that is the file. */
+static void test_without_map_files(void **state)
+{
+	int self = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC), fd;
+	struct victim v;
+
+	(void)state;
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", "/mnt", "tmpfs", 0, NULL)) {
+		close(self);
+		skip();
+	}
+	fd = open("/mnt/x", O_CREAT | O_WRONLY, 0755);
+	assert_return_code(ftruncate(fd, 4096), 0);
+	close(fd);
+	victim_start(&v, "/mnt/x", 0);
+	have_map_files(false);
+	assert_return_code(close(open_victim(&v)), 0);
+	assert_int_equal(file.key.inode, v.file.st_ino);
+	assert_string_equal(file.path, "/mnt/x");
+	assert_return_code(rename("/mnt/x", "/mnt/y"), 0);
+	close(open("/mnt/x", O_CREAT | O_WRONLY, 0755));
+	assert_return_code(close(open_victim(&v)), 0); /* the kernel knows the new path */
+	assert_return_code(unlink("/mnt/y"), 0);
+	assert_int_equal(open_victim(&v), -EPERM);
+	have_map_files(true);
+	assert_return_code(setns(self, CLONE_NEWNS), 0);
+	close(self);
+	victim_end(&v);
+}
+
 static void test_wrong_mapping_refused(void **state)
 {
 	const char *path = victim_file("wrong");
@@ -299,6 +367,8 @@ int main(void)
 	    cmocka_unit_test(test_hostile_comm),
 	    cmocka_unit_test(test_maps),
 	    cmocka_unit_test(test_opens_mapped_file),
+	    cmocka_unit_test(test_first_thread_gone),
+	    cmocka_unit_test(test_without_map_files),
 	    cmocka_unit_test(test_wrong_mapping_refused),
 	    cmocka_unit_test(test_device_refused),
 	    cmocka_unit_test(test_other_mount_namespace),

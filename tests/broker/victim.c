@@ -3,9 +3,11 @@
 #include "tests/broker/victim.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +19,34 @@
 
 #include <cmocka.h>
 
-static _Noreturn void victim_run(const char *path, int unlink_it, int ready)
+/* Once the first thread is a zombie. */
+static void *victim_thread(void *ready)
 {
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", getpid());
+	for (;;) {
+		FILE *f = fopen(path, "r");
+		size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+		text[n] = 0;
+		if (f)
+			fclose(f);
+		if (strstr(text, ") Z "))
+			break;
+		usleep(1000);
+	}
+	if (write(*(int *)ready, "r", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static _Noreturn void victim_run(const char *path, int unlink_it, int ready, bool headless)
+{
+	static int ready_of_thread;
+	pthread_t thread;
+
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (path) {
 		int fd = open(path, O_RDONLY);
@@ -29,7 +57,10 @@ static _Noreturn void victim_run(const char *path, int unlink_it, int ready)
 			_exit(1);
 		close(fd);
 	}
-	if (write(ready, "r", 1) != 1)
+	ready_of_thread = ready;
+	if (headless && pthread_create(&thread, NULL, victim_thread, &ready_of_thread) == 0)
+		pthread_exit(NULL);
+	if (headless || write(ready, "r", 1) != 1)
 		_exit(1);
 	for (;;)
 		pause();
@@ -55,7 +86,7 @@ static uint64_t victim_start_ns(pid_t pid)
 	return ticks * 10000000;
 }
 
-void victim_start(struct victim *victim, const char *path, int unlink_it)
+static void victim_begin(struct victim *victim, const char *path, int unlink_it, bool headless)
 {
 	int ready[2];
 	char c;
@@ -66,11 +97,21 @@ void victim_start(struct victim *victim, const char *path, int unlink_it)
 	assert_return_code(pipe(ready), 0);
 	victim->pid = fork();
 	if (victim->pid == 0)
-		victim_run(path, unlink_it, ready[1]);
+		victim_run(path, unlink_it, ready[1], headless);
 	close(ready[1]);
 	assert_int_equal(read(ready[0], &c, 1), 1);
 	close(ready[0]);
 	victim->start_ns = victim_start_ns(victim->pid);
+}
+
+void victim_start(struct victim *victim, const char *path, int unlink_it)
+{
+	victim_begin(victim, path, unlink_it, false);
+}
+
+void victim_start_headless(struct victim *victim, const char *path)
+{
+	victim_begin(victim, path, 0, true);
 }
 
 void victim_end(struct victim *victim)

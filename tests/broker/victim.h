@@ -20,6 +20,8 @@ struct victim {
 /* Maps one page of path (NULL: nothing), executable, at VICTIM_ADDRESS, and unlinks it if asked to.
  */
 void victim_start(struct victim *victim, const char *path, int unlink_it);
+/* Its first thread ends once the file is mapped, another one lives on. */
+void victim_start_headless(struct victim *victim, const char *path);
 void victim_end(struct victim *victim);
 
 /* A file of one page in the scratch directory of this test; its path. */
