@@ -221,7 +221,8 @@ struct message_need_file {
 
 /*
  * TABLE: with a memfd, sealed against shrinking, that holds a table (shm/table.h) from its beginning
- * and nothing else. NO_TABLE: this file is walked by frame pointers.
+ * and nothing else. NO_TABLE: this file is walked by frame pointers; with bytes other than 0: what was
+ * said of it does not hold any more, because somebody has overwritten it.
  * LEND_TABLE, LEND_NONE: the same, in answer to WANT_TABLE. LEND_REFUSED: make it yourself.
  * Ids are never given twice. When the sampler was restarted every file has a new one and is handed
  * over again under that, so tables are sent again because the files come again.

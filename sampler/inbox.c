@@ -143,7 +143,7 @@ static void inbox_no_table(struct inbox *inbox, const struct message *message)
 {
 	if (inbox_may_table(inbox, message->table.file_id))
 		store_install_none(inbox->store, message->table.file_id, inbox->worker,
-				   inbox->introduce->now_ns);
+				   message->table.bytes != 0, inbox->introduce->now_ns);
 }
 
 int inbox_read(struct inbox *inbox, struct channel *channel, uint32_t worker)

@@ -17,10 +17,9 @@ struct introduce {
 	struct files *files;
 	struct workers *workers;
 	struct channel broker;
-	uint32_t
-	    unanswered;	 /* questions to the broker to which an answer comes: ranges and files */
-	uint64_t now_ns;
-	uint64_t hurry_ns; /* until then look often: a file came and went between two turns */ /* of this turn */
+	uint32_t unanswered; /* questions to the broker to which an answer comes: ranges and files */
+	uint64_t now_ns;     /* of this turn */
+	uint64_t hurry_ns;   /* until then look often: a file came and went between two turns */
 };
 
 /* Before a sample of p goes to its worker: tell who it is, and ask for what is not known. */

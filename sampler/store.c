@@ -183,16 +183,17 @@ int store_install(struct store *store, uint32_t file_id, uint32_t worker, int fd
 	return 0;
 }
 
-void store_install_none(struct store *store, uint32_t file_id, uint32_t worker, uint64_t now_ns)
+void store_install_none(struct store *store, uint32_t file_id, uint32_t worker, bool withdraw,
+			uint64_t now_ns)
 {
 	struct bpf_file *file = &store->files[file_id % TABLES_FILES_MAX];
 
-	if (file->file_id == file_id)
+	if ((file->file_id == file_id) != withdraw)
 		return;
 	store_drop(store, file, now_ns);
 	file->flags = 0;
 	file->worker = worker;
-	store_publish(file, file_id);
+	store_publish(file, withdraw ? 0 : file_id);
 }
 
 void store_withdraw(struct store *store, uint32_t worker, uint64_t now_ns)

@@ -46,8 +46,9 @@ int store_add_chunk(struct store *store, int fd);
  */
 int store_install(struct store *store, uint32_t file_id, uint32_t worker, int fd, uint32_t bytes,
 		  uint64_t now_ns);
-/* This file has none and is walked by frame pointers. */
-void store_install_none(struct store *store, uint32_t file_id, uint32_t worker, uint64_t now_ns);
+/* This file has none and is walked by frame pointers. withdraw: forget what was said of it. */
+void store_install_none(struct store *store, uint32_t file_id, uint32_t worker, bool withdraw,
+			uint64_t now_ns);
 /* Withdraw all that this worker has made. */
 void store_withdraw(struct store *store, uint32_t worker, uint64_t now_ns);
 void store_count(struct store *store, struct ledger_writer *ledger);

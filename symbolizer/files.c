@@ -52,6 +52,14 @@ static void file_forget_content(struct files *files, struct file *file)
 	file->generation = ++files->generations;
 }
 
+/* Somebody wrote into it. */
+static void file_overwritten(struct files *files, struct file *file)
+{
+	if (files->tables)
+		filetable_withdraw(files->tables, file);
+	file_forget_content(files, file);
+}
+
 static void file_free(struct files *files, struct file *file)
 {
 	file_forget_content(files, file);
@@ -174,7 +182,7 @@ void files_message(struct files *files, const struct message_file *message, int 
 		return;
 	}
 	if (file->received && memcmp(&file->key, &message->key, sizeof(file->key)))
-		file_forget_content(files, file);
+		file_overwritten(files, file);
 	if (!file->received)
 		file->generation = ++files->generations;
 	file->received = true;
@@ -182,6 +190,31 @@ void files_message(struct files *files, const struct message_file *message, int 
 	file->key = message->key;
 	file_set_path(files, file, message->path, sizeof(message->path));
 	file_take_fd(files, file, fd);
+}
+
+/*
+ * A file that is overwritten in place while nobody runs it keeps its inode, and so its id: nobody but
+ * who holds it open can notice. What is open is that very file, so its new content is at hand.
+ */
+void files_mapped(struct files *files, uint32_t file_id)
+{
+	struct file *file = lru_get(&files->table, file_id);
+	struct stat st;
+	uint64_t mtime_ns;
+	int slot;
+
+	if (!file || file->slot < 0 || !file->key.inode || reader_stat(files->reader, file->slot, &st))
+		return;
+	mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec;
+	if (file->key.mtime_ns == mtime_ns && file->key.size_bytes == (uint64_t)st.st_size)
+		return;
+	slot = file->slot;
+	file->slot = -1;
+	file_overwritten(files, file);
+	file->slot = slot;
+	file->received = true;
+	file->key.mtime_ns = mtime_ns;
+	file->key.size_bytes = (uint64_t)st.st_size;
 }
 
 void files_need(struct files *files, struct file *file, uint64_t now_ns)

@@ -77,6 +77,8 @@ int files_open(struct files *files, struct reader *reader, struct channel *sampl
 void files_close(struct files *files);
 
 void files_record(struct files *files, const struct record_file *record);
+/* A process maps it: look whether it still is what it was. */
+void files_mapped(struct files *files, uint32_t file_id);
 /* A file that comes from nobody; takes the fd. */
 void files_take(struct files *files, struct file *file, int fd, uint64_t size_bytes);
 /* Takes the fd; -1 when the broker had none. */

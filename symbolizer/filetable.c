@@ -51,6 +51,13 @@ void filetable_forget_lent(struct filetables *tables, uint32_t lender)
 			filetable_forget(tables, file);
 }
 
+void filetable_withdraw(struct filetables *tables, const struct file *file)
+{
+	struct message_table message = {.file_id = file->node.key, .bytes = 1};
+
+	channel_send(tables->sampler, MESSAGE_NO_TABLE, &message, NULL, 0);
+}
+
 static void filetable_make_room(struct filetables *tables, const struct file *keep)
 {
 	struct file *file = lru_oldest(&tables->files->table);

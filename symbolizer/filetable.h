@@ -39,6 +39,8 @@ const struct table_header *filetable_get(struct filetables *tables, uint32_t fil
 
 /* The file's content is forgotten; called by files. */
 void filetable_forget(struct filetables *tables, struct file *file);
+/* The file's content is another one by now: what the sampler was told of it does not hold. */
+void filetable_withdraw(struct filetables *tables, const struct file *file);
 
 /* For symbolizer/peers. */
 

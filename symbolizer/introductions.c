@@ -23,8 +23,9 @@ static void introductions_apply(struct introductions *in, const union introducti
 {
 	if (record->header.kind == RECORD_FILE && record->header.len_bytes == sizeof(record->file))
 		files_record(in->files, &record->file);
-	else
-		processes_record(in->processes, &record->header);
+	else if (processes_record(in->processes, &record->header) &&
+		 record->header.kind == RECORD_MAPPING)
+		files_mapped(in->files, record->mapping.range.file_id);
 }
 
 int introductions_take(struct introductions *in, uint64_t sample)

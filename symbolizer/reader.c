@@ -87,6 +87,11 @@ void reader_remove(struct reader *reader, int slot)
 	reader->files--;
 }
 
+int reader_stat(const struct reader *reader, int slot, struct stat *st)
+{
+	return fstat(reader->fds[slot], st) ? -errno : 0;
+}
+
 static size_t reader_chunk(const struct reader_part *part)
 {
 	size_t left = part->len_bytes - (size_t)part->result;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #define READER_FILES_MAX 512
 #define READER_DEPTH	 32
@@ -40,6 +41,9 @@ void reader_close(struct reader *reader);
 /* Takes the fd, in every case. The slot that it got, or -errno (-ENFILE: no slot is free). */
 int reader_add(struct reader *reader, int fd);
 void reader_remove(struct reader *reader, int slot);
+
+/* fstat() of the file in this slot. */
+int reader_stat(const struct reader *reader, int slot, struct stat *st);
 
 /* Fill all parts. */
 void reader_read(struct reader *reader, int slot, struct reader_part *parts, size_t parts_n);

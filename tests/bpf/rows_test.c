@@ -195,7 +195,7 @@ static void test_without_tables(void **state)
 	rig_forget(&rig);
 	for (uint32_t i = 0; i < process.ranges_n; i++)
 		if (process.ranges[i].file_id)
-			store_install_none(&store, process.ranges[i].file_id, 0, now_ns());
+			store_install_none(&store, process.ranges[i].file_id, 0, false, now_ns());
 	rig_sample(&rig, 300, true);
 	assert_true(rig.samples_n > 0);
 	for (size_t i = 0; i < rig.samples_n; i++)

@@ -184,7 +184,7 @@ static void test_another_file_in_the_slot(void **state)
 static void test_files_without_a_table(void **state)
 {
 	(void)state;
-	store_install_none(&store, 4, 0, now_ns);
+	store_install_none(&store, 4, 0, false, now_ns);
 	assert_true(published(4));
 	assert_int_equal(store.files[4].flags, 0);
 	assert_int_equal(store.files[TABLES_FILES_MAX].flags, BPF_FILE_DEFER);
@@ -192,8 +192,15 @@ static void test_files_without_a_table(void **state)
 	assert_int_equal(store.files[TABLES_FILES_MAX].flags, BPF_FILE_DEFER);
 	assert_int_equal(install(4 + TABLES_FILES_MAX, 10, 1), 0);
 	/* A worker's word does not take the place of a table. */
-	store_install_none(&store, 5, 1, now_ns);
+	store_install_none(&store, 5, 1, false, now_ns);
 	assert_int_equal(store.files[5].flags, BPF_FILE_TABLE);
+	/* When the file was overwritten nothing is known of it again; what is not there stays so. */
+	store_install_none(&store, 5, 1, true, now_ns);
+	assert_false(published(5));
+	assert_int_equal(store.tables, 1);
+	store_install_none(&store, 6, 1, true, now_ns);
+	assert_false(published(6));
+	assert_int_equal(install(5, 20, 1), 0);
 }
 
 static void test_growth(void **state)

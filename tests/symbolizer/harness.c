@@ -239,7 +239,8 @@ void harness_send_file(struct harness *h, uint32_t file_id, const char *path)
 		assert_true(fd >= 0);
 		assert_int_equal(fstat(fd, &st), 0);
 		file.key = (struct file_key){st.st_dev, st.st_ino, (uint64_t)st.st_size,
-					     (uint64_t)st.st_mtim.tv_sec};
+					     (uint64_t)st.st_mtim.tv_sec * 1000000000ull +
+						 (uint64_t)st.st_mtim.tv_nsec};
 		snprintf(file.path, sizeof(file.path), "%s", path);
 	}
 	assert_int_equal(channel_send(&h->broker, MESSAGE_FILE, &file, &fd, path ? 1 : 0), 0);

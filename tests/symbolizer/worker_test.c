@@ -316,6 +316,52 @@ static void test_exec_while_waiting(void **state)
 	harness_close(&h);
 }
 
+/* A file that is overwritten while nobody runs it has another content and the same id. */
+static void test_overwritten_file(void **state)
+{
+	char path[] = "/tmp/sconce-worker-test-XXXXXX", command[600], text[4096];
+	struct record_sample head = sample_head(1);
+	struct frame frame = {FRAME_NATIVE, 0, 0, 8, 0};
+	struct message message;
+	struct symbol_sample out;
+	struct config config;
+	struct harness h;
+	struct self self;
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	close(mkstemp(path));
+	harness_open(&h, &config, KALLSYMS);
+	harness_start(&h);
+	harness_push_file(&h, 8, path);
+	harness_send_file(&h, 8, path);
+	harness_push_process(&h, PID, START, 0);
+	harness_send_info(&h, PID, START, "/usr/bin/known", DOCKER);
+	harness_push_range(&h, PID, self.start, self.end, self.offset, 8, 0);
+	frame.addr = self_offset(&self, known_leaf, 0);
+	head.user_slots = 1;
+	snprintf(command, sizeof(command), "cat '%s' > '%s'", self.path, path);
+	for (head.seq = 1; head.seq <= 2; head.seq++) {
+		assert_int_equal(harness_push_sample(&h, head, &frame, NULL, NULL), 0);
+		assert_true(harness_next(&h, &out, 2000));
+		harness_stack(&h, &out, text, sizeof(text));
+		assert_int_equal(strcmp(text, "known_leaf") == 0, head.seq == 2);
+		assert_int_equal(system(command), 0);
+		/* somebody runs it again */
+		harness_push_range(&h, PID, self.start, self.end, self.offset, 8, 0);
+	}
+	/* and what the sampler was told of it does not hold any more */
+	do
+		assert_int_equal(channel_recv(&h.sampler, &message, NULL, NULL), 0);
+	while (message.type == MESSAGE_NEED_FILE);
+	assert_int_equal(message.type, MESSAGE_NO_TABLE);
+	assert_int_equal(message.table.file_id, 8);
+	assert_int_not_equal(message.table.bytes, 0);
+	harness_close(&h);
+	unlink(path);
+}
+
 /* A file that is not here is asked for, waited for, and not waited for twice. */
 static void test_missing_file(void **state)
 {
@@ -631,6 +677,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_names),	 cmocka_unit_test(test_deferred),
 	    cmocka_unit_test(test_exec_while_waiting),
+	    cmocka_unit_test(test_overwritten_file),
 	    cmocka_unit_test(test_missing_file), cmocka_unit_test(test_bad_and_poison),
 	    cmocka_unit_test(test_queue_full),	 cmocka_unit_test(test_epochs),
 	    cmocka_unit_test(test_kill),	 cmocka_unit_test(test_resume),
