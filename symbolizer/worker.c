@@ -518,7 +518,9 @@ bool worker_turn(struct worker *w)
 	bool empty;
 
 	w->tables.now_ns = child_now_ns();
-	patience_earn(&w->patience, w->tables.now_ns);
+	/* At the end there is only so much time for all that is there. */
+	if (!w->child->draining)
+		patience_earn(&w->patience, w->tables.now_ns);
 	worker_channels(w);
 	peers_turn(&w->peers, w->tables.now_ns);
 	worker_introductions(w);
