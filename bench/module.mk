@@ -86,6 +86,22 @@ $(SHORT_DIR)/burn: bench/workloads/short/burn.c
 $(SHORT_DIR)/burn-%: $(SHORT_DIR)/burn
 	$(Q)ln -sf burn $@
 
+# What changes in the life of a process; everything twice, under two names.
+LIFE_DIR = $(BUILD)/bench/workloads/life
+LIFE_CC = $(Q)mkdir -p $(@D) && $(CC) -I. -std=gnu11 $(UNWIND_FLAGS) -DCOLOR=$*
+LIFE_SOURCES = bench/workloads/life/life.c bench/workloads/life/life.h
+workloads: $(foreach color,red blue,$(LIFE_DIR)/$(color) $(LIFE_DIR)/$(color)-static $(LIFE_DIR)/$(color).so)
+
+$(LIFE_DIR)/%-static: $(LIFE_SOURCES)
+	$(call say,LOAD,$@)
+	$(LIFE_CC) -static -DLIFE_STATIC -o $@ $< -lpthread
+$(LIFE_DIR)/%.so: bench/workloads/life/lib.c bench/workloads/life/life.h
+	$(call say,LOAD,$@)
+	$(LIFE_CC) -fPIC -shared -o $@ $<
+$(LIFE_DIR)/%: $(LIFE_SOURCES)
+	$(call say,LOAD,$@)
+	$(LIFE_CC) -o $@ $< -lpthread -ldl
+
 # Go's, where there is a Go that is recent enough; with cgo where it finds a C compiler.
 GO ?= $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
 GO_DIR = $(BUILD)/bench/workloads/go
