@@ -180,9 +180,8 @@ void introduce_exit(void *arg, const struct process *p)
 	struct record_exit record = {
 	    .header = {sizeof(record), RECORD_EXIT, 0}, .pid = p->pid, .time_ns = p->exited_ns};
 
-	if (p->introduced)
-		queue_push(&in->workers->worker[introduce_worker(in, p)].process, &record,
-			   sizeof(record));
+	/* Also of one that is not introduced as it is now: the program before it may have been. */
+	queue_push(&in->workers->worker[introduce_worker(in, p)].process, &record, sizeof(record));
 }
 
 void introduce_file_again(struct introduce *in, uint32_t worker, uint32_t file_id)

@@ -94,7 +94,8 @@
 	COUNTER(tables_dropped, SYMBOLIZER, SUM, "unwind tables given up for room by a worker") \
 	COUNTER(reads_uring, SYMBOLIZER, SUM, "file reads through io_uring") \
 	COUNTER(reads_pread, SYMBOLIZER, SUM, "file reads through pread") \
-	COUNTER(stop_execve, SYMBOLIZER, SUM, "samples of processes between two programs, without a user stack")
+	COUNTER(stop_execve, SYMBOLIZER, SUM, "samples of processes between two programs, without a user stack") \
+	COUNTER(processes_known, SYMBOLIZER, GAUGE, "processes that a worker keeps something of")
 
 #define COUNTERS_EXPORTER(COUNTER) \
 	COUNTER(exporter_samples, EXPORTER, SUM, "samples merged into a batch") \

@@ -61,8 +61,11 @@ static struct process *process_at(struct processes *processes, uint32_t pid, uin
 {
 	struct process *process = lru_get(&processes->table, pid);
 
-	if (process && process->start_lo_ns <= hi_ns && lo_ns <= process->start_hi_ns)
+	if (process && process->start_lo_ns <= hi_ns && lo_ns <= process->start_hi_ns) {
+		if (process->exited) /* a sample that it left behind: it stays the next to go */
+			lru_make_oldest(&processes->table, &process->node);
 		return process;
+	}
 	if (process)
 		process_free(processes, process);
 	return process_new(processes, pid, lo_ns, hi_ns);
@@ -95,6 +98,10 @@ static void process_on_process(struct processes *processes, const struct record_
 		return;
 	process_reset(processes, process, record->exec_id);
 	process->introduced = true;
+	if (process->exited) {
+		process->exited = false;
+		lru_get(&processes->table, record->pid); /* and it is the newest again */
+	}
 	process->start_lo_ns = record->start_lo_ns;
 	process->start_hi_ns = record->start_hi_ns;
 	process->exec_id = record->exec_id;
@@ -193,9 +200,22 @@ static void process_on_exit(struct processes *processes, const struct record_hea
 	const struct record_exit *record = (const void *)header;
 	struct process *process = lru_get(&processes->table, record->pid);
 
+	if (!process || process->start_lo_ns > record->time_ns)
+		return;
 	/* Kept all the same: samples that it left behind may still be on their way. */
-	if (process && process->start_lo_ns <= record->time_ns)
-		process->exited = true;
+	process->exited = true;
+	process->exited_at = processes->head;
+	lru_make_oldest(&processes->table, &process->node);
+}
+
+void processes_sweep(struct processes *processes, uint64_t done)
+{
+	struct process *process = lru_oldest(&processes->table);
+
+	while (process && process->exited && process->exited_at <= done) {
+		process_free(processes, process);
+		process = lru_oldest(&processes->table);
+	}
 }
 
 bool processes_record(struct processes *processes, const struct record_header *record)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The processes that samples come from: their executable ranges (from the process queue) and who
- * they are (from the broker). Bounded; the one not used for longest goes first. Nothing here is
- * kept over a restart: the sampler introduces everything again when a worker asks for it.
+ * they are (from the broker). Kept until the last sample of a process that has ended is done, and
+ * bounded: the one not used for longest goes first. Nothing here is kept over a restart: the sampler
+ * introduces everything again when a worker asks for it.
  */
 #ifndef SCONCE_SYMBOLIZER_PROCESS_H
 #define SCONCE_SYMBOLIZER_PROCESS_H
@@ -23,6 +24,7 @@ struct process {
 	uint32_t flags;				    /* enum process_flag */
 	bool introduced;			    /* a RECORD_PROCESS came */
 	bool exited;
+	uint64_t exited_at; /* place in the sample queue: none behind it is of this process */
 	bool info_known;
 	bool waited; /* a sample has waited for it as long as it may */
 	bool comm_of_leader;
@@ -39,6 +41,7 @@ struct processes {
 	struct lru table;
 	uint32_t max, ranges, ranges_max;
 	uint64_t arrivals; /* grows with everything that gets known */
+	uint64_t head;	   /* set before records are handed in: where the sample queue ends by now */
 };
 
 int processes_open(struct processes *processes, uint32_t max, uint32_t ranges_max);
@@ -47,6 +50,9 @@ void processes_close(struct processes *processes);
 /* A record of the process queue, other than RECORD_FILE. False when it is malformed. */
 bool processes_record(struct processes *processes, const struct record_header *record);
 void processes_info(struct processes *processes, const struct message_process_info *info);
+
+/* Forget who has ended, when all samples before this place are done. */
+void processes_sweep(struct processes *processes, uint64_t done);
 
 /* The process of a sample; a blank one when nobody told of it. NULL when memory is out. */
 struct process *processes_get(struct processes *processes, uint32_t pid, uint64_t start_ns);

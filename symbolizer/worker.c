@@ -160,6 +160,7 @@ static void worker_commit(struct worker *w)
 	worker_collect(w, C_reads_pread, &w->reader.reads_pread);
 	ledger_set(ledger, C_files_open, w->reader.files);
 	ledger_set(ledger, C_symbol_bytes, w->files.symbol_bytes);
+	ledger_set(ledger, C_processes_known, w->processes.table.count);
 	define_publish(&w->define);
 	ledger_commit(ledger);
 	queue_publish(&w->output, w->output.cursor);
@@ -230,8 +231,10 @@ static void worker_channels(struct worker *w)
 
 static void worker_introductions(struct worker *w)
 {
-	int taken = introductions_take(&w->introductions, w->samples_done);
+	int taken;
 
+	w->processes.head = atomic_load_explicit(&w->samples.head->head, memory_order_acquire);
+	taken = introductions_take(&w->introductions, w->samples_done);
 	w->dirty |= taken > 0;
 	if (taken < 0)
 		worker_broken(w, ROLE_SAMPLER, taken);
@@ -529,6 +532,7 @@ bool worker_turn(struct worker *w)
 	w->wants_ranges = false;
 	done = worker_batch(w);
 	worker_rest(w);
+	processes_sweep(&w->processes, w->samples_done);
 	if (kallsyms_refresh(&w->kallsyms, child_now_ns()))
 		symbolize_forget_kernel(&w->symbolize);
 	if (w->dirty)

@@ -116,6 +116,33 @@ static void test_identity(void **state)
 	processes_close(&all);
 }
 
+/* Who has ended is kept until the last sample is done that it may have left, and no longer. */
+static void test_end(void **state)
+{
+	struct record_exit end = {{sizeof(end), RECORD_EXIT, 0}, 0, 0, 500};
+
+	(void)state;
+	assert_int_equal(processes_open(&all, 16, 10000), 0);
+	for (uint32_t pid = 1; pid <= 4; pid++) {
+		tell(pid, 100, 110, 7, 0);
+		map(pid, 0x1000, 0x2000, 0, 3);
+	}
+	all.head = 1000;
+	for (end.pid = 2; end.pid <= 4; end.pid++)
+		assert_true(processes_record(&all, &end.header));
+	processes_sweep(&all, 999);
+	assert_int_equal(all.table.count, 4);
+	/* a sample that it left behind; and a process that goes on after all */
+	assert_int_equal(processes_get(&all, 3, 105)->ranges_n, 1);
+	tell(4, 100, 110, 7, 0);
+	processes_sweep(&all, 1000);
+	assert_int_equal(all.table.count, 2);
+	assert_false(processes_get(&all, 4, 105)->exited);
+	assert_int_equal(processes_get(&all, 1, 105)->ranges_n, 1);
+	assert_int_equal(all.ranges, 1);
+	processes_close(&all);
+}
+
 static void test_bounds(void **state)
 {
 	struct record_header bad = {8, RECORD_PROCESS, 0};
@@ -162,7 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_ranges),
 	    cmocka_unit_test(test_identity),
-	    cmocka_unit_test(test_bounds),
+	    cmocka_unit_test(test_end), cmocka_unit_test(test_bounds),
 	    cmocka_unit_test(test_name),
 	};
 
