@@ -52,7 +52,6 @@ static void process_clear_ranges(struct processes *t, struct process *p)
 {
 	if (p->first != SLICES_NONE)
 		slices_drop(&t->slices, p->first, t->now_ns);
-	t->ranges_n -= p->n;
 	p->first = SLICES_NONE;
 	p->n = 0;
 }
@@ -136,7 +135,6 @@ static int process_set_ranges(struct processes *t, struct process *p, uint32_t n
 	process_clear_ranges(t, p);
 	p->first = first;
 	p->n = n;
-	t->ranges_n += n;
 	return 0;
 }
 
@@ -213,7 +211,6 @@ void processes_fork(struct processes *t, uint32_t pid, uint32_t parent_pid, uint
 		slices_share(&t->slices, parent->first);
 		p->first = parent->first;
 		p->n = parent->n;
-		t->ranges_n += p->n;
 	}
 }
 
@@ -258,7 +255,6 @@ static bool process_append(struct processes *t, struct process *p, const struct 
 	    set[p->n - 1].end >= range->start)
 		return false;
 	set[p->n++] = *range;
-	t->ranges_n++;
 	return true;
 }
 

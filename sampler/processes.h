@@ -48,7 +48,6 @@ struct processes {
 	struct process process[PROCESSES_MAX];
 	uint32_t bucket[PROCESSES_MAX]; /* slot + 1; 0 = empty */
 	uint32_t max, used, n, free_first, hand;
-	uint32_t ranges_n;   /* of all processes */
 	uint32_t lost_epoch; /* side-band losses so far */
 	uint64_t now_ns;     /* as of the last processes_sweep() */
 	uint64_t refused, ranges_refused;

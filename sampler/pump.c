@@ -207,7 +207,7 @@ static void pump_count(struct pump *pump)
 	ledger_set(in->ledger, C_lost_bpf_ring_full, sum.ring_full);
 	ledger_set(in->ledger, C_filtered, sum.filtered);
 	ledger_set(in->ledger, C_processes, in->processes->n);
-	ledger_set(in->ledger, C_ranges, in->processes->ranges_n);
+	ledger_set(in->ledger, C_ranges, in->processes->slices.used * SLICES_BLOCK);
 	ledger_set(in->ledger, C_files, in->files->n);
 	ledger_add(in->ledger, C_processes_refused, in->processes->refused);
 	ledger_add(in->ledger, C_ranges_refused, in->processes->ranges_refused);

@@ -30,6 +30,7 @@ uint32_t slices_take(struct slices *s, uint32_t n, uint64_t now_ns)
 		s->hand++;
 		s->block[s->hand - want].length = want;
 		s->block[s->hand - want].users = 1;
+		s->used += want;
 		return (s->hand - want) * SLICES_BLOCK;
 	}
 	return SLICES_NONE;
@@ -41,6 +42,7 @@ void slices_drop(struct slices *s, uint32_t first, uint64_t now_ns)
 
 	if (--s->block[begin].users > 0)
 		return;
+	s->used -= s->block[begin].length;
 	for (uint32_t b = begin; b < begin + s->block[begin].length; b++)
 		s->block[b].free_ns = now_ns + TABLES_GRACE_NS;
 }

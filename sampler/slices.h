@@ -21,6 +21,7 @@
 struct slices {
 	struct record_range *ranges;
 	uint32_t blocks, hand;
+	uint32_t used; /* blocks */
 	struct {
 		uint64_t free_ns;	/* may be taken from then on; UINT64_MAX = in use */
 		uint32_t length, users; /* of the slice that begins here */

@@ -208,6 +208,8 @@ void store_count(struct store *store, struct ledger_writer *ledger)
 	ledger_set(ledger, C_tables, store->tables);
 	ledger_set(ledger, C_table_bytes, store->bytes);
 	ledger_set(ledger, C_chunks, store->chunks);
+	ledger_set(ledger, C_table_room,
+		   4ull * store->room.used * SLICES_BLOCK * STORE_UNIT);
 	ledger_add(ledger, C_tables_refused, store->refused);
 	ledger_add(ledger, C_tables_evicted, store->evicted);
 	store->refused = store->evicted = 0;

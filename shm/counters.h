@@ -33,7 +33,7 @@
 	COUNTER(sideband_lost, SAMPLER, SUM, "side-band records that the kernel dropped; repaired by asking again") \
 	COUNTER(processes, SAMPLER, GAUGE, "processes whose address ranges are kept") \
 	COUNTER(processes_refused, SAMPLER, SUM, "processes not kept because the table was full") \
-	COUNTER(ranges, SAMPLER, GAUGE, "executable address ranges kept") \
+	COUNTER(ranges, SAMPLER, GAUGE, "executable address ranges for which room is taken; children share their parents'") \
 	COUNTER(ranges_refused, SAMPLER, SUM, "address ranges not kept because the array was full") \
 	COUNTER(files, SAMPLER, GAUGE, "mapped files that have an id") \
 	COUNTER(files_refused, SAMPLER, SUM, "files without an id because the table was full") \
@@ -45,7 +45,8 @@
 	COUNTER(table_bytes, SAMPLER, GAUGE, "bytes of unwind tables in BPF") \
 	COUNTER(chunks, SAMPLER, GAUGE, "chunks of 4 MiB for unwind tables") \
 	COUNTER(tables_refused, SAMPLER, SUM, "unwind tables that were not taken: no room, known, or malformed") \
-	COUNTER(tables_evicted, SAMPLER, SUM, "unwind tables given up for room")
+	COUNTER(tables_evicted, SAMPLER, SUM, "unwind tables given up for room") \
+	COUNTER(table_room, SAMPLER, GAUGE, "bytes of the chunks that are taken")
 
 #define COUNTERS_BROKER(COUNTER) \
 	COUNTER(broker_requests, BROKER, SUM, "requests received") \

@@ -81,7 +81,7 @@ static void test_exec_tells_all_ranges(void **state)
 	(void)state;
 	assert_true(p->ranges_known && !p->exec_known && !processes_stale(&t, p));
 	assert_int_equal(p->n, 2);
-	assert_int_equal(t.ranges_n, 2);
+	assert_int_equal(t.slices.used, 1);
 	assert_int_equal(p->start_lo_ns, 49 * S);
 	assert_int_equal(p->start_hi_ns, 50 * S);
 	assert_int_equal(processes_ranges(&t, p)[1].file_id, 2);
@@ -211,7 +211,7 @@ static void test_exit(void **state)
 	assert_null(tables_fake_find(10));
 	assert_int_equal(forgotten, 1);
 	assert_int_equal(t.n, 0);
-	assert_int_equal(t.ranges_n, 0);
+	assert_int_equal(t.slices.used, 0);
 }
 
 static void test_threads_outlive_the_leader(void **state)
@@ -359,7 +359,7 @@ static void test_array_full(void **state)
 			 BPF_PROCESS_EXEC_KNOWN | BPF_PROCESS_NO_STACK);
 	assert_int_equal(tables_fake_find(10)->count, 0);
 	assert_true(p->ask_after_ns > t.now_ns);
-	assert_int_equal(t.ranges_n, 0);
+	assert_int_equal(t.slices.used, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, setup)
