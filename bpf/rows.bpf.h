@@ -222,9 +222,10 @@ UNWIND_INLINE int rows_load(struct unwind *w, __u64 cfa, __u64 *pc)
 		stop = unwind_read_user(w, fp_at, words, 2);
 		*pc = words[1];
 	} else {
-		stop = unwind_read_user(w, pc_at, pc, 1);
-		if (stop == UNWIND_GO && saved)
-			stop = unwind_read_user(w, fp_at, words, 1);
+		/* The lower one first: who reads ahead has the other one then. */
+		stop = saved ? unwind_read_user(w, fp_at, words, 1) : UNWIND_GO;
+		if (stop == UNWIND_GO)
+			stop = unwind_read_user(w, pc_at, pc, 1);
 	}
 	if (stop != UNWIND_GO)
 		return stop;

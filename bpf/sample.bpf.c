@@ -10,6 +10,12 @@
 #include "bpf/maps.h"
 #include "bpf/unwind.bpf.h"
 
+/*
+ * One read of user memory takes some 75 ns whatever its length, which is most of what a frame
+ * takes, so that the walk reads on: what it will ask for next stands directly above.
+ */
+#define WINDOW_BYTES 512ull
+
 #define FRAMES_MAX (RECORD_KERNEL_FRAMES_MAX + RECORD_USER_FRAMES_MAX)
 #define HEAD_BYTES sizeof(struct record_sample)
 /* A record ends in frames or in bytes of the stack, never both. */
@@ -22,6 +28,8 @@ struct scratch {
 	struct unwind walk;
 	struct record_regs regs;
 	__u64 kernel_ips[RECORD_KERNEL_FRAMES_MAX];
+	__u64 window_at; /* the user address of the window; 0 = empty */
+	__u64 window[WINDOW_BYTES / 8];
 	union {
 		struct record_sample sample;
 		/* The verifier adds the largest offset to the longest read; they never meet. */
@@ -49,8 +57,23 @@ struct slice {
 
 UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 *words, __u64 n)
 {
-	(void)w;
-	return bpf_probe_read_user(words, 8 * n, (const void *)from) ? STOP_READ_FAULT : UNWIND_GO;
+	struct scratch *s = (struct scratch *)w;
+	__u64 at = from - s->window_at;
+
+	if (at > WINDOW_BYTES - 8 * n || (at & 7)) {
+		at = 0;
+		s->window_at = from;
+		if (bpf_probe_read_user(s->window, WINDOW_BYTES, (const void *)from)) {
+			/* Where the stack ends, or a page that is not there: not so much. */
+			s->window_at = 0;
+			return bpf_probe_read_user(words, 8 * n, (const void *)from)
+				   ? STOP_READ_FAULT
+				   : UNWIND_GO;
+		}
+	}
+	for (__u64 i = 0; i < n; i++)
+		words[i] = s->window[at / 8 + i];
+	return UNWIND_GO;
 }
 
 UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __u64 index)
@@ -297,7 +320,8 @@ UNWIND_INLINE __u64 sample_copy_stack(struct scratch *s, int want_bytes)
 
 		if (chunk > RECORD_STACK_BYTES_MAX - done)
 			chunk = RECORD_STACK_BYTES_MAX - done;
-		/* Linux 6.1 learns nothing from the comparison of two variables, so it is told once more. */
+		/* Linux 6.1 learns nothing from the comparison of two variables, so it is told once
+		 * more. */
 		asm volatile("" : "+r"(chunk));
 		if (chunk > PAGE_BYTES)
 			break;
@@ -335,6 +359,7 @@ UNWIND_INLINE __u64 sample_user_stack(struct scratch *s, struct task_struct *tas
 		return 0;
 	s->sample.stop = STOP_DEFERRED;
 	if (sample_known(&s->sample, &slice)) {
+		s->window_at = 0;
 		unwind_start(&s->walk, &s->regs, slice.first, slice.count);
 		unwind_walk(&s->walk);
 		s->sample.stop = sample_outdated(s, &slice) ? STOP_DEFERRED : s->walk.stop;
@@ -352,13 +377,13 @@ UNWIND_INLINE void sample_output(struct scratch *s, struct bpf_cpu *cpu, __u64 e
 	__u64 bytes = HEAD_BYTES + extra_bytes +
 		      (s->sample.kernel_frames + s->sample.user_slots) * sizeof(struct frame);
 	/*
-	 * Its reader looks by itself several times a second; it is woken when it falls behind, and for
-	 * a process that is not known yet: it may not live long enough to be asked later.
+	 * Its reader looks by itself several times a second; it is woken when it falls behind, and
+	 * for a process that is not known yet: it may not live long enough to be asked later.
 	 */
 	__u64 wake = s->sample.stack_bytes ||
-				     bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > setting_wakeup_bytes
-			     ? BPF_RB_FORCE_WAKEUP
-			     : BPF_RB_NO_WAKEUP;
+			     bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > setting_wakeup_bytes
+			 ? BPF_RB_FORCE_WAKEUP
+			 : BPF_RB_NO_WAKEUP;
 
 	s->sample.header.len_bytes = bytes;
 	if (bytes > sizeof(s->record) || bpf_ringbuf_output(&events, &s->sample, bytes, wake))
