@@ -1,3 +1,9 @@
+# One measurement for bench/unwind-cost.
+BENCHES += bench/unwind_cost
+bench/unwind_cost_SRCS = bench/unwind_cost.c $(RIG_SRCS)
+bench/unwind_cost_LIBS = $(SYMBOLIZER_LIBS) $(LOADER_LIBS)
+workloads: $(BUILD)/bench/unwind_cost
+
 # Workloads with known answers: `make workloads`. One folder per language, see workloads/README.md.
 WORKLOAD_DIR = $(BUILD)/bench/workloads/c
 WORKLOAD_FLAGS = -std=gnu11 -g -O2 -fno-omit-frame-pointer -fno-inline -fno-optimize-sibling-calls \

@@ -11,9 +11,9 @@ tests/bpf/loader_test_LIBS = -lcmocka
 $(BUILD)/tests/bpf/loader_test: | $(BUILD)/sconce-loader
 tests/bpf/sideband_test_SRCS = tests/bpf/sideband_test.c supervisor/loader_perf.c
 tests/bpf/sideband_test_LIBS = -lcmocka
-tests/bpf/rows_test_SRCS = tests/bpf/rows_test.c tests/bpf/rig.c tests/bpf/busy.c \
-	tests/bpf/chain.c tests/bpf/frameless.c sampler/store.c sampler/slices.c shm/table.c \
-	$(EHFRAME_SRCS) symbolizer/elffile.c symbolizer/reader.c symbolizer/sha256.c $(LOADER_SRCS) proto/config.c \
-	$(SHM_SRCS)
+RIG_SRCS = tests/bpf/rig.c tests/bpf/busy.c tests/bpf/frameless.c tests/bpf/tables.c \
+	sampler/store.c sampler/slices.c shm/table.c $(EHFRAME_SRCS) symbolizer/elffile.c \
+	symbolizer/reader.c symbolizer/sha256.c $(LOADER_SRCS) proto/config.c $(SHM_SRCS)
+tests/bpf/rows_test_SRCS = tests/bpf/rows_test.c tests/bpf/chain.c $(RIG_SRCS)
 tests/bpf/rows_test_LIBS = -lcmocka $(SYMBOLIZER_LIBS) $(LOADER_LIBS)
 $(BUILD)/tests/bpf/frameless.o: CFLAGS += -O2 -fomit-frame-pointer

@@ -21,6 +21,8 @@
 
 #define TICK_NS 10000000ull
 
+uint32_t rig_rate_hz = 99;
+
 static void rig_die(const char *what)
 {
 	fprintf(stderr, "rig: %s: %s\n", what, strerror(errno));
@@ -56,7 +58,7 @@ void rig_open(struct rig *rig, pid_t target, uint64_t ring_bytes)
 			      PROT_READ | PROT_WRITE);
 	rig->cpus = rig_map(rig->bpf.fd.cpus, RIG_CPUS_MAX * sizeof(struct bpf_cpu), PROT_READ);
 	for (uint32_t cpu = 0; cpu < rig->config.runtime.cpus; cpu++)
-		rig->events[cpu] = loader_sampling_open(cpu, RIG_RATE_HZ, rig->bpf.fd.program);
+		rig->events[cpu] = loader_sampling_open(cpu, rig_rate_hz, rig->bpf.fd.program);
 	if (rig->events[0] < 0)
 		rig_die("perf_event_open");
 }
@@ -85,7 +87,7 @@ static bool rig_well_formed(struct rig *rig, const struct record_sample *s, size
 		return false;
 	if (size % 8 || size > RECORD_BYTES_MAX || s->cpu >= rig->config.runtime.cpus)
 		return false;
-	if (s->period_ns != 1000000000ull / RIG_RATE_HZ || s->stop >= STOP_COUNT)
+	if (s->period_ns != 1000000000ull / rig_rate_hz || s->stop >= STOP_COUNT)
 		return false;
 	if (!!s->kernel_frames != !!(s->header.flags & RECORD_IN_KERNEL))
 		return false;

@@ -16,16 +16,17 @@
 #include "shm/record.h"
 #include "supervisor/loader_bpf.h"
 
-#define RIG_CPUS_MAX 64
+#define RIG_CPUS_MAX	64
 #define RIG_SAMPLES_MAX 4096
-#define RIG_RATE_HZ 99
+
+extern uint32_t rig_rate_hz; /* of rigs that are opened from now on; 99 */
 
 struct rig {
 	struct config config;
 	struct loader_bpf bpf;
 	int events[RIG_CPUS_MAX];
-	struct record_range *ranges; /* BPF's array */
-	struct bpf_cpu *cpus;	     /* BPF's array */
+	struct record_range *ranges;			/* BPF's array */
+	struct bpf_cpu *cpus;				/* BPF's array */
 	struct record_sample *samples[RIG_SAMPLES_MAX]; /* copies, in order of arrival */
 	size_t samples_n;
 	uint64_t last_seq[RIG_CPUS_MAX];

@@ -21,11 +21,11 @@
 #include <cmocka.h>
 
 #include "sampler/store.h"
-#include "symbolizer/ehframe.h"
 #include "tests/bpf/busy.h"
 #include "tests/bpf/chain.h"
 #include "tests/bpf/frameless.h"
 #include "tests/bpf/rig.h"
+#include "tests/bpf/tables.h"
 
 #define RING_BYTES (1u << 22)
 #define DEPTH 24 /* and the nine that called it: 33 */
@@ -36,7 +36,7 @@ static struct store store;
 static struct rig_process process;
 static uint64_t exec_id;
 static int depth = DEPTH;
-static struct table_header *own_table; /* of this program */
+static struct table_header *own_table; /* of what the process maps first: this program */
 
 static void skip_unless_root(void)
 {
@@ -52,59 +52,6 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_BOOTTIME, &t);
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
-static struct table_header *compile(int fd, size_t *bytes)
-{
-	static struct reader reader;
-	struct table_header *table = NULL;
-	struct elffile file;
-	struct stat st;
-
-	assert_int_equal(fstat(fd, &st), 0);
-	reader_open(&reader, false);
-	assert_int_equal(elffile_open(&file, &reader, reader_add(&reader, fd), (uint64_t)st.st_size),
-			 0);
-	assert_int_equal(ehframe_compile(&file, 0, &table, bytes), 0);
-	elffile_close(&file);
-	reader_close(&reader);
-	return table;
-}
-
-static int sealed(const void *data, size_t bytes)
-{
-	int fd = memfd_create("table", MFD_ALLOW_SEALING);
-
-	assert_int_equal(write(fd, data, bytes), bytes);
-	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
-	return fd;
-}
-
-/* The tables of all files that the process has mapped. */
-static void install(pid_t pid)
-{
-	for (uint32_t i = 0; i < process.ranges_n; i++) {
-		const struct record_range *range = &process.ranges[i];
-		struct table_header *table;
-		char path[96];
-		size_t bytes = 0;
-		int fd;
-
-		if (!range->file_id)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/map_files/%llx-%llx", pid, range->start,
-			 range->end);
-		table = compile(open(path, O_RDONLY | O_CLOEXEC), &bytes);
-		fd = sealed(table, bytes);
-		assert_int_equal(store_install(&store, range->file_id, 0, fd, (uint32_t)bytes,
-					       now_ns()),
-				 0);
-		close(fd);
-		if (i == 0)
-			own_table = table;
-		else
-			free(table);
-	}
 }
 
 static void start(pid_t *pid, void (*work)(void))
@@ -211,7 +158,7 @@ static void test_chain_by_rows(void **state)
 	skip_unless_root();
 	for (int signal = 0; signal < 2; signal++) {
 		start(&pid, signal ? work_signal : work_deep);
-		install(pid);
+		own_table = tables_install(&store, &process, pid);
 		rig_sample(&rig, 1000, true);
 		assert_true(rig.samples_n > 20);
 		assert_false(rig.malformed);
@@ -233,7 +180,7 @@ static void test_a_table_that_is_awaited(void **state)
 	(void)state;
 	skip_unless_root();
 	start(&pid, work_deep);
-	install(pid);
+	own_table = tables_install(&store, &process, pid);
 	file = &store.files[process.ranges[0].file_id % TABLES_FILES_MAX];
 	chain.file = *file;
 	chain.file.first = 0;
@@ -260,7 +207,7 @@ static void test_hostile_tables(void **state)
 	skip_unless_root();
 	srandom(1);
 	start(&pid, work_deep);
-	install(pid);
+	own_table = tables_install(&store, &process, pid);
 	for (int round = 0; round < 6; round++) {
 		struct bpf_file *file = &store.files[process.ranges[0].file_id % TABLES_FILES_MAX];
 
@@ -290,7 +237,7 @@ static void test_used_stamp(void **state)
 	(void)state;
 	skip_unless_root();
 	start(&pid, work_deep);
-	install(pid);
+	own_table = tables_install(&store, &process, pid);
 	file = &store.files[process.ranges[0].file_id % TABLES_FILES_MAX];
 	before = file->used_ns;
 	rig_sample(&rig, 300, true);
@@ -323,7 +270,7 @@ static void test_cost(void **state)
 
 		depth = depths[i];
 		start(&pid, work_deep);
-		install(pid);
+		own_table = tables_install(&store, &process, pid);
 		taken = rig_taken(&rig);
 		ns = run_time_ns();
 		rig_sample(&rig, 1500, true);

@@ -33,8 +33,23 @@ func leaf(x uint64) uint64 {
 	return x
 }
 
+var depth int
+
 //go:noinline
-func inner(x uint64) uint64 { return leaf(x) + 1 }
+func down(levels int, x uint64) uint64 {
+	if levels > 1 {
+		return down(levels-1, x) + 1
+	}
+	return leaf(x) + 1
+}
+
+//go:noinline
+func inner(x uint64) uint64 {
+	if depth > 0 {
+		return down(depth, x) + 1
+	}
+	return leaf(x) + 1
+}
 
 //go:noinline
 func middle(x uint64) uint64 { return inner(x) + 1 }
@@ -65,6 +80,7 @@ func worker(end time.Time, wait *sync.WaitGroup) {
 
 func main() {
 	seconds := flag.Float64("seconds", 5, "how long, at most 120")
+	flag.IntVar(&depth, "depth", 0, "calls of main.down between main.inner and main.leaf")
 	goroutines := flag.Int("goroutines", 0, "as many besides main")
 	flag.Parse()
 	if *seconds > 120 {
