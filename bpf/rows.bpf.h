@@ -128,6 +128,22 @@ UNWIND_INLINE int rows_register(const struct unwind *w, __u32 number, __u64 *val
 	return UNWIND_GO;
 }
 
+/* The place that was noted, and its end: see RULE_NOTED. */
+UNWIND_INLINE int rows_noted(const struct unwind *w, __u64 at, __u64 *cfa)
+{
+	__u64 words[2], end;
+	int stop = unwind_read_user(w, at, words, 2);
+
+	if (stop != UNWIND_GO)
+		return stop;
+	*cfa = words[0] + 8;
+	if (words[1] == 0)
+		return UNWIND_GO;
+	stop = unwind_read_user(w, words[1] + 8, &end, 1);
+	*cfa = end - words[0] + 8;
+	return stop;
+}
+
 /* The caller's sp. */
 UNWIND_INLINE int rows_cfa(const struct unwind *w, __u64 *cfa)
 {
@@ -146,6 +162,8 @@ UNWIND_INLINE int rows_cfa(const struct unwind *w, __u64 *cfa)
 	*cfa += (__s64)rule->cfa_offset;
 	if (rule->cfa == RULE_REGISTER || rule->cfa == RULE_SWITCH)
 		return UNWIND_GO;
+	if (rule->cfa == RULE_NOTED)
+		return rows_noted(w, *cfa, cfa);
 	if (rule->cfa != RULE_DEREF)
 		return STOP_BAD_ROW;
 	stop = unwind_read_user(w, *cfa, cfa, 1);
@@ -256,7 +274,7 @@ UNWIND_INLINE int rows_step(struct unwind *w, __u64 offset)
 	 * sp grows with every step, so no chain is a ring, unless the stack is another one: then it
 	 * is the number of frames that ends the walk. A leaf may have popped its return address.
 	 */
-	if (w->rule.cfa != RULE_SWITCH &&
+	if (w->rule.cfa != RULE_SWITCH && w->rule.cfa != RULE_NOTED &&
 	    (cfa < w->sp || (cfa == w->sp && w->rule.ra != RULE_RA_REGISTER)))
 		return STOP_BAD_ROW;
 	stop = rows_load(w, cfa, &pc);

@@ -49,8 +49,7 @@ bool ranges_has(const struct record_range *set, uint32_t n, const struct record_
 int ranges_insert(struct record_range *set, uint32_t *n, uint32_t max,
 		  const struct record_range *range)
 {
-	uint32_t first = ranges_find(set, *n, range->start), last = first, put_n = 0;
-	int replaced = 0;
+	uint32_t first = ranges_find(set, *n, range->start), last = first, put_n = 0, other = 0;
 	struct record_range put[3]; /* what is left before it, itself, what is left behind it */
 
 	if (*n + 2 > max)
@@ -59,7 +58,7 @@ int ranges_insert(struct record_range *set, uint32_t *n, uint32_t max,
 	if (first > 0 && set[first - 1].end == range->start && ranges_agree(&set[first - 1], range))
 		first--;
 	while (last < *n && set[last].start < range->end)
-		replaced |= !ranges_agree(&set[last++], range);
+		other |= !ranges_agree(&set[last++], range);
 	if (first < last && set[first].start < range->start) {
 		put[0] = set[first];
 		put[put_n++].end = range->start;
@@ -76,5 +75,5 @@ int ranges_insert(struct record_range *set, uint32_t *n, uint32_t max,
 	memmove(set + first + put_n, set + last, (*n - last) * sizeof(*set));
 	memcpy(set + first, put, put_n * sizeof(*set));
 	*n = *n - (last - first) + put_n;
-	return replaced;
+	return (int)other;
 }

@@ -30,7 +30,7 @@ static bool table_check_page(const __u32 *rows, __u32 count, __u32 rules)
 
 static bool table_check_rule(const struct table_rule *rule)
 {
-	return rule->cfa <= RULE_SWITCH && rule->cfa_register < RULE_REGISTER_COUNT &&
+	return rule->cfa <= RULE_NOTED && rule->cfa_register < RULE_REGISTER_COUNT &&
 	       rule->fp <= RULE_FP_UNDEFINED && rule->ra <= RULE_RA_REGISTER &&
 	       (rule->ra == RULE_RA_CFA || rule->ra_register < RULE_REGISTER_COUNT);
 }

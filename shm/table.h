@@ -61,6 +61,12 @@ enum rule_cfa {
 	 * the stacks of their threads). With a frame pointer of 0 the stack is complete.
 	 */
 	RULE_SWITCH,
+	/*
+	 * Go before 1.21, from C back to the goroutine: at register + offset stand where the other stack
+	 * was left, counted from its end, and the goroutine, whose second word is that end; or the place
+	 * itself and 0. The return address is there. May lie below, likewise.
+	 */
+	RULE_NOTED,
 };
 
 /* All of them: besides the three of DRAP frames (r10, r13, rax), assembly uses every other one. */

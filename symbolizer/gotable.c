@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "symbolizer/gotable.h"
 
 #include <errno.h>
@@ -216,6 +217,43 @@ static void gotable_find_frame(const struct gotable *go, const struct pclntab_fu
 		frame->away = stop;
 }
 
+/*
+ * runtime.asmcgocall from Go 1.11 to 1.20 has no frame, and does not tell how it moves the stack
+ * pointer: what holds behind each of the instructions that matter. False: it is another one.
+ */
+static bool gotable_noted(const struct gotable *go, const struct pclntab_function *function,
+			  gotable_fn *fn, void *arg)
+{
+	static const struct table_rule here = {
+	    .cfa = RULE_REGISTER, .cfa_offset = 8, .ra_offset = -8};
+	static const struct table_rule noted = {
+	    .cfa = RULE_NOTED, .cfa_register = RULE_SP, .cfa_offset = 0x28, .ra_offset = -8};
+	static const struct {
+		const char *code;
+		size_t n;
+		const struct table_rule *rule;
+	} steps[] = {
+	    {"\x48\x8b\x66\x38", 4, &invalid},	 /* mov 0x38(%rsi),%rsp */
+	    {"\x48\x83\xec\x40", 4, &invalid},	 /* sub $0x40,%rsp */
+	    {"\x48\x89\x7c\x24\x28", 5, &noted}, /* mov %rdi,0x28(%rsp), behind 0x30 */
+	    {"\x48\x89\x54\x24\x28", 5, &noted}, /* mov %rdx,0x28(%rsp), likewise */
+	    {"\x48\x89\xf4", 3, &here},		 /* mov %rsi,%rsp */
+	};
+	uint64_t n = function->end - function->start;
+	const uint8_t *code = gotable_code(go, function->start, n);
+
+	if (strcmp(function->name, "runtime.asmcgocall") || !code || n > GOTABLE_SCAN_MAX ||
+	    !memmem(code, n, steps[2].code, steps[2].n) ||
+	    !memmem(code, n, steps[3].code, steps[3].n))
+		return false;
+	fn(arg, function->start, &here);
+	for (uint64_t i = 0; i < n; i++)
+		for (size_t k = 0; k < sizeof(steps) / sizeof(steps[0]); k++)
+			if (n - i > steps[k].n && !memcmp(code + i, steps[k].code, steps[k].n))
+				fn(arg, function->start + i + steps[k].n, steps[k].rule);
+	return true;
+}
+
 static bool gotable_is_top(const struct pclntab_function *function)
 {
 	/* The kernel called sigtramp; before it is what the signal interrupted. */
@@ -241,6 +279,8 @@ void gotable_run(const struct gotable *go, const struct pclntab_function *functi
 		fn(arg, function->start, &stop);
 		return;
 	}
+	if (gotable_noted(go, function, fn, arg))
+		return;
 	gotable_find_frame(go, function, &frame);
 	pclntab_begin(&go->tab, function, &steps);
 	while (pclntab_next(&steps))

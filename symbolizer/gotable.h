@@ -6,7 +6,8 @@
  * The caller's stack pointer follows from how far a function has moved its own, so that no frame
  * pointer is needed, in a frameless leaf and in a prologue either. The exception, and the surprise:
  * functions that go over to another stack (runtime.systemstack, asmcgocall, cgocallback) keep the
- * frame pointer of the one that they left: by it the walk follows them, from C back to Go too.
+ * frame pointer of the one that they left: by it the walk follows them, from C back to Go too. Before
+ * Go 1.21 asmcgocall keeps none, but notes where it was.
  */
 #ifndef SCONCE_SYMBOLIZER_GOTABLE_H
 #define SCONCE_SYMBOLIZER_GOTABLE_H

@@ -493,6 +493,37 @@ static void test_another_stack(void **state)
 	assert_int_equal(image_walk(&image, 0, image.ranges_n), STOP_BAD_ROW);
 }
 
+/* Go before 1.21: how far from its end the other stack was left, and whose end. */
+static void test_noted_stack(void **state)
+{
+	static const struct table_rule rule = {.cfa = RULE_NOTED, .cfa_offset = 16, .ra_offset = -8};
+	static struct image image;
+
+	(void)state;
+	image_init(&image, 9);
+	image.regs.sp = STACK_BASE + 40 * 8;
+	image.words[42] = 20 * 8;
+	image.words[43] = STACK_BASE + 50 * 8; /* struct g */
+	image.words[51] = STACK_BASE + 30 * 8;
+	image.words[10] = CALLER_PC;
+	image_leaf_rule(&image, &rule);
+	assert_int_equal(image_walk(&image, 0, image.ranges_n), STOP_COMPLETE);
+	assert_int_equal(image.walk.slots, 2);
+	assert_frame(&image.frames[1], FRAME_NATIVE, FRAME_RETURN, 7, CALLER);
+	assert_int_equal(image.walk.sp, STACK_BASE + 11 * 8);
+	assert_int_equal(image.walk.fp, image.regs.fp);
+	/* On the thread's own stack already: the place itself. */
+	image.words[42] = STACK_BASE + 10 * 8;
+	image.words[43] = 0;
+	assert_int_equal(image_walk(&image, 0, image.ranges_n), STOP_COMPLETE);
+	assert_int_equal(image.walk.slots, 2);
+	assert_int_equal(image.walk.sp, STACK_BASE + 11 * 8);
+	/* A goroutine that cannot be read. */
+	image.words[43] = 8;
+	assert_int_equal(image_walk(&image, 0, image.ranges_n), STOP_READ_FAULT);
+	assert_int_equal(image.walk.slots, 1);
+}
+
 /* It says that it is its own caller: nothing but the room for frames ends that. */
 static void test_stack_in_a_ring(void **state)
 {
@@ -896,6 +927,7 @@ int main(void)
 		cmocka_unit_test(test_search_finds_every_range),
 		cmocka_unit_test(test_every_kind_of_rule),
 		cmocka_unit_test(test_another_stack),
+		cmocka_unit_test(test_noted_stack),
 		cmocka_unit_test(test_stack_in_a_ring),
 		cmocka_unit_test(test_return_address_in_a_register),
 		cmocka_unit_test(test_registers_are_known_to_the_leaf_only),

@@ -477,7 +477,7 @@ static void test_check(void **state)
 			struct table_rule rule;
 
 			assert_true(!tables_find(copy, at, &rule) ||
-				    (rule.cfa <= RULE_SWITCH &&
+				    (rule.cfa <= RULE_NOTED &&
 				     rule.cfa_register < RULE_REGISTER_COUNT));
 		}
 	}

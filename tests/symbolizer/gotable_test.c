@@ -89,7 +89,10 @@ static void add_line(void *arg, uint64_t vaddr, const struct table_rule *rule)
 	assert_true(vaddr >= lines->last);
 	lines->last = vaddr;
 	snprintf(lines->text + n, sizeof(lines->text) - n, "%u: %s%s\n", (unsigned)(vaddr - START),
-		 rule->cfa == RULE_SWITCH ? "switch " : "", tables_text(rule, one));
+		 rule->cfa == RULE_SWITCH  ? "switch "
+		 : rule->cfa == RULE_NOTED ? "noted "
+					   : "",
+		 tables_text(rule, one));
 }
 
 static const char *run(struct image *image)
@@ -173,6 +176,20 @@ static void test_special(void **state)
 	assert_string_equal(run(&image), "0: sp+8 fp= ra@cfa-8\n"
 					 "2: sp+0 fp= ra=r12\n"
 					 "6: sp+8 fp= ra@cfa-8\n");
+	/* mov 0x38(%rsi),%rsp; sub $0x40,%rsp; mov %rdi,0x28(%rsp); call *%rax; mov %rsi,%rsp; ret;
+	 * sub $0x40,%rsp; mov %rdx,0x28(%rsp); call *%rax; mov %rsi,%rsp; ret */
+	image_make(&image, 0xfffffff0, "runtime.asmcgocall", PCLNTAB_WRITES_SP, "\x02\x22", 3,
+		   "\x48\x8b\x66\x38\x48\x83\xec\x40\x48\x89\x7c\x24\x28\xff\xd0\x48\x89\xf4\xc3"
+		   "\x48\x83\xec\x40\x48\x89\x54\x24\x28\xff\xd0\x48\x89\xf4\xc3",
+		   34);
+	assert_string_equal(run(&image), "0: sp+8 fp= ra@cfa-8\n"
+					 "4: invalid\n"
+					 "8: invalid\n"
+					 "13: noted sp+40 fp= ra@cfa-8\n"
+					 "18: sp+8 fp= ra@cfa-8\n"
+					 "23: invalid\n"
+					 "28: noted sp+40 fp= ra@cfa-8\n"
+					 "33: sp+8 fp= ra@cfa-8\n");
 	image_make(&image, 0xfffffff1, "runtime.sigreturn", 0, "\x02\x09", 3,
 		   "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
 	assert_string_equal(run(&image), "0: signal+40\n");
