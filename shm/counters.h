@@ -88,7 +88,6 @@
 	COUNTER(symbol_bytes, SYMBOLIZER, GAUGE, "bytes of symbol indexes held") \
 	COUNTER(symbol_evictions, SYMBOLIZER, SUM, "symbol indexes given up for room") \
 	COUNTER(tables_compiled, SYMBOLIZER, SUM, "unwind tables made from files") \
-	COUNTER(tables_lent, SYMBOLIZER, SUM, "unwind tables made for other workers") \
 	COUNTER(tables_borrowed, SYMBOLIZER, SUM, "unwind tables, or the word that there is none, got from other workers") \
 	COUNTER(peers_refused, SYMBOLIZER, SUM, "other workers not listened to any more, because they broke the protocol") \
 	COUNTER(tables_none, SYMBOLIZER, SUM, "files that say nothing of unwinding; walked by frame pointers") \

@@ -57,7 +57,7 @@ void child_start(struct child *child, enum role role, int argc, char **argv)
 		fatal("no configuration of this version at fd %d: this program is started by "
 		      "sconce, and all binaries must be of one build",
 		      FD_CONFIG);
-	log_init(child->slot, child->config->verbose ? LOG_DEBUG : LOG_INFO);
+	log_init(child->slot, LOG_INFO);
 	err = ledger_open(&child->ledger, FD_LEDGER);
 	if (err)
 		fatal("cannot open the ledger: %s", strerror(-err));

@@ -11,7 +11,7 @@
 #define LOG_LINE_BYTES 1024
 #define LOG_PER_10S 50
 
-static const char *const level_names[] = {"error", "warn", "info", "debug"};
+static const char *const level_names[] = {"error", "warn", "info"};
 static char process_name[32] = "sconce";
 static enum log_level max_level = LOG_INFO;
 

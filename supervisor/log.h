@@ -10,7 +10,7 @@
 
 #include "proto/role.h"
 
-enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO };
 
 /* Name this process (slot: see proto/role.h) and the highest level that is written. */
 void log_init(int slot, enum log_level level);

@@ -81,8 +81,7 @@ static void take_config(void)
 	memcpy(config, given, sizeof(*config));
 	wiring_give(OBJECT_CONFIG, 0, SIDE_RO, segment.ro);
 	/* Nothing but trouble is said in a recording. */
-	log_init(ROLE_SUPERVISOR, config->verbose ? LOG_DEBUG
-				  : config->mode == MODE_RUN ? LOG_INFO : LOG_WARN);
+	log_init(ROLE_SUPERVISOR, config->verbose || config->mode == MODE_RUN ? LOG_INFO : LOG_WARN);
 }
 
 static void on_drained(int slot, const struct message *message)

@@ -102,7 +102,6 @@ static void peers_answer(struct peers *peers, uint32_t borrowers, const struct f
 	for (uint32_t k = 0; k < peers->n; k++)
 		if (borrowers & 1u << k)
 			channel_send(&peers->peer[k].channel, type, &answer, &fd, fd >= 0);
-	peers->lent++;
 	if (fd >= 0)
 		close(fd);
 }

@@ -40,7 +40,7 @@ struct peers {
 		uint64_t until_ns;
 	} asked[PEERS_ASKED_MAX];
 	uint32_t asked_n;
-	uint64_t lent, borrowed, refused; /* counters, added up by the worker */
+	uint64_t borrowed, refused; /* counters, added up by the worker */
 };
 
 /* n workers, of which this is number self. Borrows tables. */

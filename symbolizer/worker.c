@@ -153,7 +153,6 @@ static void worker_commit(struct worker *w)
 	worker_collect(w, C_tables_compiled, &w->tables.compiled);
 	worker_collect(w, C_tables_none, &w->tables.none);
 	worker_collect(w, C_tables_dropped, &w->tables.evictions);
-	worker_collect(w, C_tables_lent, &w->peers.lent);
 	worker_collect(w, C_tables_borrowed, &w->peers.borrowed);
 	worker_collect(w, C_peers_refused, &w->peers.refused);
 	worker_collect(w, C_reads_uring, &w->reader.reads_uring);
