@@ -111,7 +111,7 @@ static void prepare(pid_t pid, bool tables)
 		free(tables_install(&store, &process, pid));
 	for (uint32_t i = 0; !tables && i < process.ranges_n; i++)
 		if (process.ranges[i].file_id)
-			store_install_none(&store, process.ranges[i].file_id, 0, 0);
+			store_install_none(&store, process.ranges[i].file_id, 0, false, 0);
 }
 
 static void print(const struct cost *cost, const struct cost *idle)

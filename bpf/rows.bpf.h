@@ -131,7 +131,7 @@ UNWIND_INLINE int rows_register(const struct unwind *w, __u32 number, __u64 *val
 /* The place that was noted, and its end: see RULE_NOTED. */
 UNWIND_INLINE int rows_noted(const struct unwind *w, __u64 at, __u64 *cfa)
 {
-	__u64 words[2], end;
+	__u64 words[2], end = 0;
 	int stop = unwind_read_user(w, at, words, 2);
 
 	if (stop != UNWIND_GO)
