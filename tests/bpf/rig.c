@@ -136,7 +136,8 @@ static void rig_ioctl(const struct rig *rig, unsigned long request)
 void rig_sample(struct rig *rig, int ms, bool collect)
 {
 	rig_ioctl(rig, PERF_EVENT_IOC_ENABLE);
-	for (int at = 0; at < ms; at += 50) {
+	/* On a busy machine the first sample may take its time. */
+	for (int at = 0; at < ms || (collect && rig->samples_n == 0 && at < 20 * ms); at += 50) {
 		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 		if (collect)
 			rig_collect(rig);
