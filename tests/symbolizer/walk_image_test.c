@@ -89,6 +89,15 @@ static void show(const char *what)
 	}
 }
 
+/* Where libgcc is about to leave for a handler, libdw goes on to an address that is none. */
+static bool is_code(uint64_t pc)
+{
+	for (uint32_t i = 0; i < image.ranges_n; i++)
+		if (pc >= image.ranges[i].start && pc < image.ranges[i].end)
+			return true;
+	return false;
+}
+
 static void compare(void)
 {
 	uint32_t n = frames_n < image.pcs_n ? frames_n : image.pcs_n, same = 0;
@@ -100,7 +109,7 @@ static void compare(void)
 	sum.whole += stop == STOP_COMPLETE;
 	if (same < n && sum.other++ < 3)
 		show("another frame");
-	else if (same == n && frames_n < image.pcs_n && sum.shorter++ < 1)
+	else if (same == n && frames_n < image.pcs_n && is_code(image.pcs[n]) && sum.shorter++ < 1)
 		show("shorter");
 	else if (same == n && frames_n > image.pcs_n && image.pcs_whole && sum.longer++ < 3)
 		show("longer");
