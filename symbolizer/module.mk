@@ -10,8 +10,8 @@ SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/symbolize.c symbolizer/process.
 # From an open ELF file to its unwind table.
 EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/textmap.c symbolizer/cfi.c symbolizer/cfientry.c \
 	symbolizer/cfirule.c symbolizer/cfifill.c symbolizer/dwarfexpr.c symbolizer/cursor.c \
-	symbolizer/elfparts.c symbolizer/tablebuild.c symbolizer/gotable.c symbolizer/pclntab.c
+	symbolizer/elfparts.c symbolizer/tablebuild.c symbolizer/gotable.c symbolizer/pclntab.c symbolizer/x86.c
 # liburing.so of 2.3 lacks the calls that restrict a ring; the archive has them.
-SYMBOLIZER_LIBS = -lelf -l:liburing.a -liberty
+SYMBOLIZER_LIBS = -lelf -l:liburing.a -liberty -lZydis
 sconce-symbolizer_SRCS = symbolizer/main.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS)
 sconce-symbolizer_LIBS = $(SYMBOLIZER_LIBS)
