@@ -81,7 +81,19 @@ bool cfifill_is_sigreturn(const uint8_t *code)
 	return !memcmp(code, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", CFIFILL_SIGRETURN_BYTES);
 }
 
-void cfifill_sigreturn(struct elffile *file, uint64_t start, uint64_t end, struct cfifills *fills)
+/*
+ * Where a thread begins in musl, which nobody called: xor %ebp,%ebp; pop %rdi; call *%r9;
+ * mov %eax,%edi; xor %eax,%eax; mov $__NR_exit,%al; syscall
+ */
+static const uint8_t thread_start[] = {0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89,
+				       0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05};
+
+static bool cfifill_is_thread_start(const uint8_t *code, uint64_t bytes)
+{
+	return bytes >= sizeof(thread_start) && !memcmp(code, thread_start, sizeof(thread_start));
+}
+
+void cfifill_scan(struct elffile *file, uint64_t start, uint64_t end, struct cfifills *fills)
 {
 	const uint8_t *code;
 
@@ -100,6 +112,8 @@ void cfifill_sigreturn(struct elffile *file, uint64_t start, uint64_t end, struc
 		if (code[i] == 0x48 && cfifill_is_sigreturn(code + i))
 			cfifill_add(fills, at ? at - 1 : at, CFIFILL_SIGRETURN_BYTES + 1,
 				    &signal_rule);
+		else if (code[i] == 0x31 && cfifill_is_thread_start(code + i, end - start - i))
+			cfifill_add(fills, at, sizeof(thread_start), &stop_rule);
 	}
 }
 

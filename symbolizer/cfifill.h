@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules for code that has no call frame information but a form that leaves no doubt: the first
- * instructions of a process, the return from a signal handler, procedure linkage tables. Anything
- * else without information stays invalid.
+ * instructions of a process, or of a thread, the return from a signal handler, linkage tables.
+ * Anything else without information stays invalid.
  */
 #ifndef SCONCE_SYMBOLIZER_CFIFILL_H
 #define SCONCE_SYMBOLIZER_CFIFILL_H
@@ -32,8 +32,9 @@ struct cfifills {
 void cfifill_entry(struct elffile *file, struct cfifills *fills);
 /* The linkage tables among the sections, if there are any. */
 void cfifill_plt(struct elffile *file, struct cfifills *fills);
-/* Returns from signal handlers between two file offsets; bounded over all calls. */
-void cfifill_sigreturn(struct elffile *file, uint64_t start, uint64_t end, struct cfifills *fills);
+/* Returns from signal handlers, and starts of musl's threads, between two file offsets; bounded
+ * over all calls. */
+void cfifill_scan(struct elffile *file, uint64_t start, uint64_t end, struct cfifills *fills);
 /* Whether these CFIFILL_SIGRETURN_BYTES bytes are the system call that ends a signal handler. */
 bool cfifill_is_sigreturn(const uint8_t *code);
 

@@ -160,7 +160,7 @@ static void ehframe_scan_gaps(struct ehframe *e)
 					  : end;
 
 			if (to > at && to - at >= EHFRAME_GAP_BYTES)
-				cfifill_sigreturn(e->file, at, to, &e->fills);
+				cfifill_scan(e->file, at, to, &e->fills);
 			at = to == end ? end : textmap_end(&map->ranges[k]);
 		}
 	}

@@ -244,6 +244,8 @@ static void test_signal(void **state)
 	free(r.table);
 }
 
+static const char thread_code[] = "\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31\xc0\xb0\x3c\x0f\x05";
+
 static void test_forms(void **state)
 {
 	struct cfi_image image = cfi_image_start(false);
@@ -252,12 +254,13 @@ static void test_forms(void **state)
 	(void)state;
 	cfi_image_cie(&image, "", CFI_IMAGE_PROGRAM, sizeof(CFI_IMAGE_PROGRAM) - 1);
 	cfi_image_fde(&image, 64, 16, "", 0);
-	/* The entry, of musl; a sigreturn without a note; one that has a note of its own. */
+	/* The entry, of musl; a sigreturn without a note; one that has a note of its own; a thread. */
 	cfi_image_text(&image, 0,
 		       "\x48\x31\xed\x48\x89\xe7\x48\x8d\x35\1\2\3\4\x48\x83\xe4\xf0\xe8\1\2\3\4",
 		       22);
 	cfi_image_text(&image, 200, sigreturn_code, sizeof(sigreturn_code) - 1);
 	cfi_image_text(&image, 65, sigreturn_code, sizeof(sigreturn_code) - 1);
+	cfi_image_text(&image, 240, thread_code, sizeof(thread_code) - 1);
 	r = compile(&image);
 	expect(&r, 0, "stop");
 	expect(&r, 21, "stop");
@@ -267,6 +270,9 @@ static void test_forms(void **state)
 	expect(&r, 199, "signal+40");
 	expect(&r, 208, "signal+40");
 	expect(&r, 209, "invalid");
+	expect(&r, 240, "stop");
+	expect(&r, 253, "stop");
+	expect(&r, 254, "invalid");
 	free(r.table);
 }
 
