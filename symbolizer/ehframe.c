@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * First all functions (FDEs) are listed by file offset, then they are run in that order, so that
- * the table grows at its end alone. The section is read twice, and each time it is parsed as if it
- * were new: a file may change under us.
+ * the table grows at its end alone; what no function has is listed as code. The section is read
+ * twice, and each time it is parsed as if it were new: a file may change under us.
  */
 #include "symbolizer/ehframe.h"
 
@@ -13,6 +13,7 @@
 #include "symbolizer/cfi.h"
 #include "symbolizer/cfifill.h"
 #include "symbolizer/cfirule.h"
+#include "symbolizer/codegaps.h"
 #include "symbolizer/elfparts.h"
 #include "symbolizer/gotable.h"
 #include "symbolizer/tablebuild.h"
@@ -30,21 +31,29 @@ enum ehframe_source {
 	SOURCE_DEBUG_FRAME,
 	SOURCES,
 	SOURCE_FILL = SOURCES,
-	SOURCE_GO
+	SOURCE_GO,
+	SOURCE_CODE, /* the rest, if it is more than padding */
 };
 
 struct ehframe {
 	struct elffile *file;
 	struct cfi_section sections[SOURCES];
-	struct textmap map; /* at: in the section, in the fills, or in Go's table */
+	struct textmap map; /* at: in the section, in the fills, in Go's table, of the gaps */
 	struct cfifills fills;
 	struct gotable go;
+	struct codegaps *gaps; /* NULL: none that matter */
 	struct tablebuild build;
 	bool rbx, rbx_needed; /* rules follow it; there is one that counts from it */
 	/* While a function is run: where it begins, and the part of the file that is its own. */
 	const struct cfi_fde *fde;
 	uint64_t offset, from, to;
-	uint64_t go_start;
+	uint64_t go_start, code_start;
+};
+
+/* A way through the functions that have information. */
+struct ehframe_functions {
+	const struct textmap *map;
+	uint32_t i;
 };
 
 /* A signal frame is looked up one byte before its start, as the return address of the handler. Some
@@ -146,23 +155,36 @@ static int ehframe_read(struct ehframe *e)
 	return ehframe_list(e, SOURCE_DEBUG_FRAME);
 }
 
+/* The first gap of a segment behind *at, which moves on to its end. False: there are no more. */
+static bool ehframe_next_gap(const struct textmap *map, const struct elffile_segment *s,
+			     uint64_t *at, struct codegaps_range *gap)
+{
+	uint64_t end = s->offset + s->bytes;
+
+	for (uint32_t k = textmap_find(map, *at); *at < end; k++) {
+		bool last = k >= map->sorted_n || map->ranges[k].offset >= end;
+		uint64_t to = last ? end : map->ranges[k].offset;
+
+		*gap = (struct codegaps_range){*at, to > *at ? to - *at : 0};
+		if (last)
+			*at = end;
+		else if (textmap_end(&map->ranges[k]) > *at)
+			*at = textmap_end(&map->ranges[k]);
+		if (gap->bytes >= EHFRAME_GAP_BYTES)
+			return true;
+	}
+	return false;
+}
+
 static void ehframe_scan_gaps(struct ehframe *e)
 {
-	const struct textmap *map = &e->map;
+	struct codegaps_range gap;
 
-	for (uint32_t i = 0; i < map->segments_n; i++) {
-		const struct elffile_segment *s = &map->segments[i];
-		uint64_t at = s->offset, end = s->offset + s->bytes;
+	for (uint32_t i = 0; i < e->map.segments_n; i++) {
+		uint64_t at = e->map.segments[i].offset;
 
-		for (uint32_t k = textmap_find(map, at); at < end; k++) {
-			uint64_t to = k < map->sorted_n && map->ranges[k].offset < end
-					  ? map->ranges[k].offset
-					  : end;
-
-			if (to > at && to - at >= EHFRAME_GAP_BYTES)
-				cfifill_scan(e->file, at, to, &e->fills);
-			at = to == end ? end : textmap_end(&map->ranges[k]);
-		}
+		while (ehframe_next_gap(&e->map, &e->map.segments[i], &at, &gap))
+			cfifill_scan(e->file, gap.offset, gap.offset + gap.bytes, &e->fills);
 	}
 }
 
@@ -184,6 +206,52 @@ static int ehframe_fill(struct ehframe *e)
 									  .bytes = f->bytes,
 									  .at = i,
 									  .source = SOURCE_FILL});
+	}
+	textmap_sort(&e->map);
+	return err;
+}
+
+static bool ehframe_next_function(void *arg, struct codegaps_range *range)
+{
+	struct ehframe_functions *f = arg;
+
+	while (f->i < f->map->sorted_n) {
+		const struct textmap_range *r = &f->map->ranges[f->i++];
+
+		*range = (struct codegaps_range){r->offset + r->lead, r->bytes - r->lead};
+		if (r->source < SOURCES)
+			return true;
+	}
+	return false;
+}
+
+/* Gaps in which more than padding stands: what their code itself says. */
+static int ehframe_follow_code(struct ehframe *e)
+{
+	struct ehframe_functions functions = {.map = &e->map};
+	/* What does not fit is left out. */
+	struct codegaps_range *gaps = calloc(CODEGRAPH_AREAS_MAX, sizeof(*gaps));
+	uint32_t n = 0;
+	int err;
+
+	if (!gaps)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < e->map.segments_n; i++) {
+		uint64_t at = e->map.segments[i].offset;
+
+		while (n < CODEGRAPH_AREAS_MAX &&
+		       ehframe_next_gap(&e->map, &e->map.segments[i], &at, &gaps[n]))
+			n++;
+	}
+	e->gaps = codegaps_open(e->file, gaps, n, ehframe_next_function, &functions, &err);
+	free(gaps);
+	for (uint32_t i = 0; e->gaps && i < e->gaps->areas_n && err == 0; i++) {
+		struct codegaps_range area = codegaps_area(e->gaps, i);
+
+		err = textmap_add(&e->map, (struct textmap_range){.offset = area.offset,
+								  .bytes = area.bytes,
+								  .at = i,
+								  .source = SOURCE_CODE});
 	}
 	textmap_sort(&e->map);
 	return err;
@@ -225,6 +293,24 @@ static void ehframe_run_go(struct ehframe *e, const struct textmap_range *range)
 	gotable_run(&e->go, &function, ehframe_go_row, e);
 }
 
+static void ehframe_code_row(void *arg, uint64_t vaddr, const struct table_rule *rule)
+{
+	struct ehframe *e = arg;
+	uint64_t offset = e->offset + (vaddr - e->code_start);
+
+	if (offset < e->from)
+		offset = e->from;
+	if (offset < e->to)
+		tablebuild_add(&e->build, offset, rule);
+}
+
+static void ehframe_run_code(struct ehframe *e, const struct textmap_range *range)
+{
+	e->offset = range->offset;
+	e->code_start = e->gaps->areas[range->at].vaddr;
+	codegaps_rows(e->gaps, range->at, ehframe_code_row, e);
+}
+
 /* The rows of one range, which has the file from `from` up to `to` to itself. */
 static void ehframe_run(struct ehframe *e, const struct textmap_range *range, struct cfi_fde *fde)
 {
@@ -236,6 +322,10 @@ static void ehframe_run(struct ehframe *e, const struct textmap_range *range, st
 	}
 	if (range->source == SOURCE_GO) {
 		ehframe_run_go(e, range);
+		return;
+	}
+	if (range->source == SOURCE_CODE) {
+		ehframe_run_code(e, range);
 		return;
 	}
 	tablebuild_add(&e->build, e->from, &invalid);
@@ -250,7 +340,7 @@ static uint32_t ehframe_build_segment(struct ehframe *e, const struct elffile_se
 				      uint32_t i)
 {
 	uint64_t covered = s->offset, end = s->offset + s->bytes;
-	struct cfi_fde fdes[SOURCE_GO + 1];
+	struct cfi_fde fdes[SOURCE_CODE + 1];
 
 	memset(fdes, 0, sizeof(fdes));
 	for (; i < e->map.ranges_n && e->map.ranges[i].offset < end; i++) {
@@ -301,6 +391,8 @@ static int ehframe_compile_with(struct ehframe *e, uint32_t file_id, struct tabl
 		return err;
 	textmap_sort(&e->map);
 	err = ehframe_fill(e);
+	if (err == 0)
+		err = ehframe_follow_code(e);
 	if (err == 0 && e->map.ranges_n == 0)
 		err = -ENOENT;
 	if (err == 0)
@@ -324,6 +416,7 @@ int ehframe_compile(struct elffile *file, uint32_t file_id, struct table_header 
 	e->file = file;
 	err = ehframe_compile_with(e, file_id, table, bytes);
 	tablebuild_fini(&e->build);
+	codegaps_close(e->gaps);
 	textmap_fini(&e->map);
 	free(e);
 	return err;

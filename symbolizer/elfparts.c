@@ -87,6 +87,16 @@ int elfparts_eh_frame(struct elffile *file, uint64_t *vaddr, uint64_t *size, con
 	return *bytes ? 0 : -errno;
 }
 
+const uint8_t *elfparts_data(struct elffile *file, uint64_t vaddr, uint64_t bytes)
+{
+	GElf_Phdr phdr;
+
+	if (!elfparts_segment(file, PT_LOAD, vaddr, &phdr) ||
+	    bytes > phdr.p_filesz - (vaddr - phdr.p_vaddr))
+		return NULL;
+	return elffile_bytes(file, phdr.p_offset + (vaddr - phdr.p_vaddr), bytes);
+}
+
 bool elfparts_code(const struct elffile *file, uint64_t vaddr, uint64_t *offset)
 {
 	for (uint32_t i = 0; i < file->segments_n; i++) {

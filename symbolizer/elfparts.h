@@ -28,6 +28,9 @@ int elfparts_section(struct elffile *file, const char *name, GElf_Shdr *header,
  */
 int elfparts_eh_frame(struct elffile *file, uint64_t *vaddr, uint64_t *size, const uint8_t **bytes);
 
+/* The bytes at an address; NULL when the file does not hold all of them. */
+const uint8_t *elfparts_data(struct elffile *file, uint64_t vaddr, uint64_t bytes);
+
 /* The file offset of an address in an executable segment; false when it is in none. */
 bool elfparts_code(const struct elffile *file, uint64_t vaddr, uint64_t *offset);
 /* The same of the program's entry. */

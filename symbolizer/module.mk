@@ -10,7 +10,12 @@ SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/symbolize.c symbolizer/process.
 # From an open ELF file to its unwind table.
 EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/textmap.c symbolizer/cfi.c symbolizer/cfientry.c \
 	symbolizer/cfirule.c symbolizer/cfifill.c symbolizer/dwarfexpr.c symbolizer/cursor.c \
-	symbolizer/elfparts.c symbolizer/tablebuild.c symbolizer/gotable.c symbolizer/pclntab.c symbolizer/x86.c
+	symbolizer/elfparts.c symbolizer/tablebuild.c symbolizer/gotable.c symbolizer/pclntab.c \
+	$(CODEGAPS_SRCS)
+# Code without call frame information.
+CODEGAPS_SRCS = symbolizer/codegaps.c $(CODEFLOW_SRCS)
+CODEFLOW_SRCS = symbolizer/codegraph.c symbolizer/codeflow.c symbolizer/codetry.c \
+	symbolizer/codeconfirm.c symbolizer/coderows.c symbolizer/codestate.c symbolizer/x86.c
 # liburing.so of 2.3 lacks the calls that restrict a ring; the archive has them.
 SYMBOLIZER_LIBS = -lelf -l:liburing.a -liberty -lZydis
 sconce-symbolizer_SRCS = symbolizer/main.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS)

@@ -276,6 +276,29 @@ static void test_forms(void **state)
 	free(r.table);
 }
 
+/* A function without a note, which one that has a note calls; nobody calls the one behind it. */
+static void test_code(void **state)
+{
+	struct cfi_image image = cfi_image_start(false);
+	struct tables_result r;
+
+	(void)state;
+	cfi_image_cie(&image, "", CFI_IMAGE_PROGRAM, sizeof(CFI_IMAGE_PROGRAM) - 1);
+	cfi_image_fde(&image, 64, 16, "", 0);
+	cfi_image_text(&image, 64, "\xe8\xbb\0\0\0\xc3", 6);
+	cfi_image_text(&image, 256, "\x53\x5b\xc3", 3);
+	cfi_image_text(&image, 262, "\x53\x5b\xc3", 3);
+	r = compile(&image);
+	expect(&r, 70, START);
+	expect(&r, 255, "invalid");
+	expect(&r, 256, START);
+	expect(&r, 257, "sp+16 fp= ra@cfa-8");
+	expect(&r, 258, START);
+	expect(&r, 259, "invalid");
+	expect(&r, 263, "invalid");
+	free(r.table);
+}
+
 static void test_gaps(void **state)
 {
 	struct cfi_image image = cfi_image_start(false);
@@ -500,7 +523,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_programs),	cmocka_unit_test(test_augmentations),
-	    cmocka_unit_test(test_signal),	cmocka_unit_test(test_forms),
+	    cmocka_unit_test(test_signal),	cmocka_unit_test(test_forms), cmocka_unit_test(test_code),
 	    cmocka_unit_test(test_gaps),	cmocka_unit_test(test_pages),
 	    cmocka_unit_test(test_debug_frame), cmocka_unit_test(test_too_many_rows),
 	    cmocka_unit_test(test_no_sections), cmocka_unit_test(test_damaged),

@@ -33,7 +33,7 @@ TESTS += tests/symbolizer/$1
 tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c $(EHFRAME_TEST_SRCS)
 tests/symbolizer/$1_LIBS = $(SYMBOLIZER_TEST_LIBS) -ldw
 endef
-$(foreach t,ehframe_test ehframe_libdw_test gotable_test tablebuild_test,$(eval $(call ehframe_test,$t)))
+$(foreach t,ehframe_test ehframe_libdw_test gotable_test tablebuild_test codeflow_test,$(eval $(call ehframe_test,$t)))
 tests/symbolizer/ehframe_test_SRCS += tests/symbolizer/cfi_image.c
 tests/symbolizer/ehframe_libdw_test_SRCS += tests/symbolizer/cfa_world.c
 
@@ -50,3 +50,9 @@ tests/symbolizer/walk_image_test_SRCS = tests/symbolizer/walk_image_test.c tests
 tests/symbolizer/walk_image_test_LIBS = $(SYMBOLIZER_TEST_LIBS) -ldw
 $(BUILD)/tests/symbolizer/walk_image_test: \
 	| $(addprefix $(BUILD)/bench/workloads/unwind/,native plt stripped throw)
+
+CODEFLOW_FUZZ_SRCS = tests/fuzz/codeflow_fuzz.c $(CODEFLOW_SRCS)
+$(BUILD)/tests/fuzz/codeflow_fuzz: $(CODEFLOW_FUZZ_SRCS)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $^ -lZydis
