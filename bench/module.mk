@@ -27,7 +27,8 @@ UNWIND_DIR = $(BUILD)/bench/workloads/unwind
 UNWIND_FLAGS = -g -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -Wall -Wextra -Werror
 UNWIND_NATIVE = bench/workloads/unwind/native.c bench/workloads/unwind/chain.h
 UNWIND_RUSTC := $(shell PATH="$$PATH:$$HOME/.cargo/bin:/root/.cargo/bin" command -v rustc)
-UNWIND_WORKLOADS := native stripped static throw throw-stripped plt dlopen $(if $(shell command -v musl-gcc),musl) \
+UNWIND_WORKLOADS := native stripped static throw throw-stripped plt dlopen \
+	$(if $(shell command -v musl-gcc),musl musl-dynamic musl-stripped) \
 	$(if $(UNWIND_RUSTC),rust)
 
 workloads: $(addprefix $(UNWIND_DIR)/,$(UNWIND_WORKLOADS))
@@ -47,6 +48,15 @@ $(UNWIND_DIR)/musl: $(UNWIND_NATIVE)
 	$(call say,LOAD,$@)
 	@mkdir -p $(@D)
 	$(Q)musl-gcc -I. -std=gnu11 $(UNWIND_FLAGS) -static -o $@ $< -lpthread
+$(UNWIND_DIR)/musl-dynamic: $(UNWIND_NATIVE)
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)musl-gcc -I. -std=gnu11 $(UNWIND_FLAGS) -o $@ $< -lpthread
+# Of the C library no symbol stays, of the chain those that its frames are known by.
+$(UNWIND_DIR)/musl-stripped: $(UNWIND_DIR)/musl
+	$(call say,LOAD,$@)
+	$(Q)objcopy --wildcard --strip-all $(patsubst %,--keep-symbol='%',main _start chain_* leaf_* \
+		thread_main compare handler) $< $@
 $(UNWIND_DIR)/libtiny.so: bench/workloads/unwind/tiny.c
 	$(call say,LOAD,$@)
 	@mkdir -p $(@D)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chains of C functions without frame pointers: see bench/workloads/README.md. The first argument says what
- * stands at the end of the chain; --threads N runs it in N threads.
+ * Chains of C functions without frame pointers: see bench/workloads/README.md. The first argument
+ * says what stands at the end of the chain; --threads N runs it in N threads.
  */
 #define _GNU_SOURCE
 #include <alloca.h>
@@ -100,6 +100,43 @@ CHAIN_NOINLINE long leaf_vfork(long x)
 	if (pid > 0)
 		waitpid(pid, &status, 0);
 	return x + 1;
+}
+
+static volatile long compared;
+
+int compare(const void *a, const void *b);
+CHAIN_NOINLINE int compare(const void *a, const void *b)
+{
+	compared++;
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Nearly all of the time in the C library: a good part each in memory, text, sorting, and calls of
+ * the kernel and back, by way of a signal handler too. */
+long leaf_libc(long x);
+CHAIN_NOINLINE long leaf_libc(long x)
+{
+	static char from[1 << 16], to[1 << 16];
+	int numbers[256];
+	char text[128];
+
+	for (int i = 0; i < 8; i++)
+		memcpy(to, from, sizeof(to));
+	for (int i = 0; i < 64; i++)
+		x += snprintf(text, sizeof(text), "%s %d %.10g %08lx", "text", i, i / 7.0, x);
+	for (int i = 0; i < 64; i++) {
+		char *memory = malloc((size_t)i * 37 + 1);
+
+		memory[0] = (char)strtod(text, NULL);
+		free(memory);
+	}
+	for (int i = 0; i < 256; i++)
+		numbers[i] = (int)((unsigned)i * 2654435761u >> 8);
+	qsort(numbers, 256, sizeof(numbers[0]), compare);
+	for (int i = 0; i < 20; i++)
+		x += getppid() + (long)lseek(0, 0, SEEK_CUR);
+	raise(SIGUSR1);
+	return x + numbers[0];
 }
 
 #ifdef WITH_TINY
@@ -237,7 +274,7 @@ int main(int argc, char **argv)
 	} kinds[] = {
 	    {"burn", leaf_burn},     {"recursion", leaf_recursion}, {"vdso", leaf_vdso},
 	    {"signal", leaf_signal}, {"altstack", leaf_signal},	    {"syscall", leaf_syscall},
-	    {"vfork", leaf_vfork},
+	    {"vfork", leaf_vfork},   {"libc", leaf_libc},
 #ifdef WITH_TINY
 	    {"plt", leaf_plt},
 #endif
