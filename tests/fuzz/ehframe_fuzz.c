@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as an ELF file: its unwind table passes the check of the sampler, or there is none.
- * Built by hand, with a corpus of the files that the unit test makes:
- *   make build/tests/fuzz/ehframe_fuzz && EHFRAME_CORPUS=CORPUS build/tests/symbolizer/ehframe_test
+ * Built by hand, with a corpus of the files that the unit tests make:
+ *   make build/tests/fuzz/ehframe_fuzz
+ *   for t in ehframe_test gotable_test; do EHFRAME_CORPUS=CORPUS build/tests/symbolizer/$t; done
  *   build/tests/fuzz/ehframe_fuzz CORPUS
  */
 #include <stdint.h>

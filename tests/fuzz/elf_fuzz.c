@@ -2,6 +2,7 @@
 /*
  * Any bytes as an ELF file: identities, index, look-ups, demangling. Built by hand:
  *   make build/tests/fuzz/elf_fuzz && build/tests/fuzz/elf_fuzz CORPUS
+ * The corpus of ehframe_fuzz and some small programs, with symbols and without, are a beginning.
  */
 #define _GNU_SOURCE
 #include <stdint.h>

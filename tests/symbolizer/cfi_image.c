@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "tests/symbolizer/cfi_image.h"
 
 #include <assert.h>
 #include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CFI_IMAGE_CFI_VADDR 0x10000000u
-#define NAMES		    "\0.eh_frame\0.debug_frame\0.shstrtab"
+#define NAMES		    "\0.eh_frame\0.debug_frame\0.shstrtab\0.gopclntab"
 
 struct cfi_image cfi_image_start(bool debug)
 {
@@ -105,7 +109,9 @@ size_t cfi_image_write(const struct cfi_image *image, uint8_t *bytes)
 			      .p_memsz = image->text_bytes};
 	Elf64_Shdr sections[3] = {
 	    {0},
-	    {.sh_name = image->debug ? 11 : 1,
+	    {.sh_name = image->go      ? 34
+			: image->debug ? 11
+				       : 1,
 	     .sh_type = SHT_PROGBITS,
 	     .sh_offset = cfi_at,
 	     .sh_addr = image->debug ? 0 : CFI_IMAGE_CFI_VADDR,
@@ -139,4 +145,19 @@ size_t cfi_image_write(const struct cfi_image *image, uint8_t *bytes)
 	header.e_shoff = at;
 	write_part(bytes, 0, &header, sizeof(header));
 	return write_part(bytes, at, sections, sizeof(sections));
+}
+
+void cfi_image_keep(const uint8_t *bytes, size_t n)
+{
+	static unsigned files;
+	char path[256];
+	FILE *file;
+
+	if (!getenv("EHFRAME_CORPUS"))
+		return;
+	snprintf(path, sizeof(path), "%s/%s-%u", getenv("EHFRAME_CORPUS"),
+		 program_invocation_short_name, files++);
+	file = fopen(path, "w");
+	if (!file || fwrite(bytes, 1, n, file) != n || fclose(file))
+		abort();
 }

@@ -22,6 +22,7 @@
 
 struct cfi_image {
 	bool debug; /* .debug_frame, not .eh_frame */
+	bool go;    /* neither of them: what the caller puts into cfi is Go's table */
 	uint64_t text_bytes;
 	uint8_t text[CFI_IMAGE_TEXT_BYTES];
 	uint8_t cfi[CFI_IMAGE_CFI_BYTES];
@@ -44,5 +45,7 @@ void cfi_image_fde(struct cfi_image *image, uint32_t start, uint32_t bytes, cons
 		   size_t n);
 /* How many bytes were written. */
 size_t cfi_image_write(const struct cfi_image *image, uint8_t *bytes);
+/* With EHFRAME_CORPUS, keep the file in that directory: where the fuzzer begins. */
+void cfi_image_keep(const uint8_t *bytes, size_t n);
 
 #endif

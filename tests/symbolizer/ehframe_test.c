@@ -34,28 +34,12 @@ static void expect(const struct tables_result *r, uint64_t offset, const char *w
 		fail_msg("at %lu: %s, not %s", (unsigned long)offset, text, want);
 }
 
-/* With EHFRAME_CORPUS, what is compiled here is kept there: where the fuzzer begins. */
-static void keep(const uint8_t *bytes, size_t n)
-{
-	static unsigned files;
-	char path[256];
-	FILE *file;
-
-	if (!getenv("EHFRAME_CORPUS"))
-		return;
-	snprintf(path, sizeof(path), "%s/%u", getenv("EHFRAME_CORPUS"), files++);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	assert_int_equal(fwrite(bytes, 1, n, file), n);
-	fclose(file);
-}
-
 static struct tables_result compile(const struct cfi_image *image)
 {
 	static uint8_t bytes[CFI_IMAGE_BYTES_MAX];
 	size_t n = cfi_image_write(image, bytes);
 
-	keep(bytes, n);
+	cfi_image_keep(bytes, n);
 	return tables_compile_bytes(bytes, n);
 }
 

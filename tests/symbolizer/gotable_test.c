@@ -20,11 +20,13 @@
 #include <cmocka.h>
 
 #include "symbolizer/gotable.h"
+#include "tests/symbolizer/cfi_image.h"
 #include "tests/symbolizer/tables.h"
 
 #define START	 0x401000u
 #define ROUNDS	 150
 #define FORMATS	 4
+#define AT_TABLE 96
 #define AT_STEPS 400
 
 /* One function, "f", in a table of the given format. */
@@ -44,7 +46,7 @@ static void image_make(struct image *image, uint32_t magic, const char *name, ui
 		       const char *steps, size_t steps_n, const char *code, size_t code_n)
 {
 	bool old = magic == 0xfffffffb, wide = old || magic == 0xfffffffa;
-	size_t n = wide ? 8 : 4, table = 64, at = table + 4 * n, base = old ? 0 : table;
+	size_t n = wide ? 8 : 4, table = AT_TABLE, at = table + 4 * n, base = old ? 0 : table;
 	struct pclntab *tab = &image->go.tab;
 
 	memset(image, 0, sizeof(*image));
@@ -285,6 +287,51 @@ static void compare(const struct tables_result *r, Dwarf_CFI *cfi, struct figure
 	}
 }
 
+/* The same function in a file, with the header that leads to it. */
+static void test_in_a_file(void **state)
+{
+	static const uint32_t magics[] = {0xfffffffa, 0xfffffff0, 0xfffffff1};
+	static const char *const want[] = {"sp+8 fp= ra@cfa-8", "sp+16 fp@cfa-16 ra@cfa-8",
+					   "sp+32 fp@cfa-16 ra@cfa-8"};
+	static const uint8_t places[][2] = {{0, 0},  {1, 1},  {7, 1}, {8, 2},
+					    {12, 2}, {13, 1}, {14, 0}};
+	static uint8_t bytes[CFI_IMAGE_BYTES_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++) {
+		struct cfi_image file = cfi_image_start(false);
+		struct image image;
+		struct tables_result r;
+		size_t n, more = i ? 8 : 0; /* from 1.18 on the text's address stands before */
+
+		image_make(&image, magics[i], "f", 0, new_steps, sizeof(new_steps) - 1, new_code,
+			   sizeof(new_code) - 1);
+		put(&image, 4, 0x08010000, 4);
+		put(&image, 8, 1, 8);
+		put(&image, 24, START, 8);
+		put(&image, 24 + more, 200, 8);
+		put(&image, 48 + more, 8, 8);
+		put(&image, 56 + more, AT_TABLE, 8);
+		file.go = true;
+		file.cfi_bytes = sizeof(image.bytes);
+		memcpy(file.cfi, image.bytes, sizeof(image.bytes));
+		cfi_image_text(&file, 0, new_code, sizeof(new_code) - 1);
+		n = cfi_image_write(&file, bytes);
+		cfi_image_keep(bytes, n);
+		r = tables_compile_bytes(bytes, n);
+		assert_int_equal(r.err, 0);
+		for (size_t k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
+			char text[TABLES_TEXT_BYTES];
+			struct table_rule rule;
+
+			assert_true(
+			    tables_find(r.table, CFI_IMAGE_TEXT_OFFSET + places[k][0], &rule));
+			assert_string_equal(tables_text(&rule, text), want[places[k][1]]);
+		}
+		free(r.table);
+	}
+}
+
 static void test_libdw(void **state)
 {
 	struct figures figures = {0, 0, 0};
@@ -368,9 +415,10 @@ static void report(const char *path)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_formats), cmocka_unit_test(test_old_prologue),
-	    cmocka_unit_test(test_special), cmocka_unit_test(test_bad_steps),
-	    cmocka_unit_test(test_libdw),   cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_formats),   cmocka_unit_test(test_old_prologue),
+	    cmocka_unit_test(test_special),   cmocka_unit_test(test_bad_steps),
+	    cmocka_unit_test(test_in_a_file), cmocka_unit_test(test_libdw),
+	    cmocka_unit_test(test_damaged),
 	};
 
 	for (int i = 1; i < argc; i++)
