@@ -38,13 +38,13 @@ static void tell_worker(const struct target *target, const struct message_ask_pr
 {
 	static struct message_process_info info;
 
-	info.pid = ask->pid;
-	info.start_lo_ns = ask->start_lo_ns;
-	info.start_hi_ns = ask->start_hi_ns;
+	info = (struct message_process_info){.pid = ask->pid,
+					     .start_lo_ns = ask->start_lo_ns,
+					     .start_hi_ns = ask->start_hi_ns,
+					     .exec_id = ask->exec_id};
 	target_link(target, "exe", info.executable, sizeof(info.executable));
 	info.cgroup_bytes =
 	    (uint32_t)target_read(target, "cgroup", info.cgroup, sizeof(info.cgroup));
-	memset(info.cgroup + info.cgroup_bytes, 0, sizeof(info.cgroup) - info.cgroup_bytes);
 	channel_send(&self.worker[ask->worker], MESSAGE_PROCESS_INFO, &info, NULL, 0);
 }
 
@@ -89,8 +89,9 @@ static void on_ask_process(const struct message *message)
 	out.start_hi_ns = ask->start_hi_ns;
 	out.time_ns = child_now_ns();
 	out.error = -target_open(&target, ask->pid, ask->start_lo_ns, ask->start_hi_ns);
+	/* Of one that is gone there is nothing to tell, but nobody has to wait for it. */
+	tell_worker(&target, ask);
 	if (!out.error) {
-		tell_worker(&target, ask);
 		if (ask->ranges)
 			out.error = -collect_ranges(&target, &out);
 		if (!target_alive(&target))

@@ -133,8 +133,8 @@ int target_open(struct target *target, uint32_t pid, uint64_t start_lo_ns, uint6
 void target_close(struct target *target)
 {
 	close(target->pidfd);
-	if (target->dir >= 0)
-		close(target->dir);
+	close(target->dir); /* perhaps -1 */
+	target->dir = -1;
 }
 
 int target_maps_open(struct target_maps *maps, const struct target *target)

@@ -201,6 +201,7 @@ struct message_process_info {
 	uint32_t pid;
 	uint32_t cgroup_bytes; /* used of cgroup */
 	uint64_t start_lo_ns, start_hi_ns;
+	uint64_t exec_id; /* as asked for */
 	char executable[MESSAGE_PATH_BYTES]; /* link text of /proc/PID/exe, cut; ends in NUL */
 	char cgroup[MESSAGE_CGROUP_BYTES];   /* bytes of /proc/PID/cgroup, not looked at */
 };

@@ -144,10 +144,8 @@ void introduce_ask_ranges(struct introduce *in, struct process *p)
 void introduce_for_sample(struct introduce *in, struct process *p,
 			  const struct record_sample *sample)
 {
-	bool walks = sample->stop != STOP_NO_USER && sample->stop != STOP_COMPAT32;
-
 	/* Ranges are asked for only where there is a user stack: kernel threads have none. */
-	if (walks)
+	if (sample->stop != STOP_NO_USER && sample->stop != STOP_COMPAT32)
 		introduce_ask_ranges(in, p);
 	if (!p->introduced)
 		introduce_process(in, p, !p->ranges_known && p->asked ? PROCESS_PENDING : 0);

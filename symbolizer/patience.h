@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 struct patience {
-	uint64_t budget_ns, counted_ns;
+	int64_t budget_ns;
+	uint64_t counted_ns;
 	uint64_t arrivals_in_vain; /* what had arrived when a wait was in vain */
 };
 

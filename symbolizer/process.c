@@ -81,7 +81,8 @@ static void process_reset(struct processes *processes, struct process *process, 
 {
 	process_forget_ranges(processes, process);
 	if (process->exec_id && exec_id && process->exec_id != exec_id) {
-		process->info_known = process->waited = process->comm_of_leader = false;
+		process->info_known &= process->info_exec_id >= exec_id;
+		process->waited = process->comm_of_leader = false;
 		process->wait_until_ns = 0;
 		process->comm[0] = 0;
 	}
@@ -238,12 +239,20 @@ bool processes_record(struct processes *processes, const struct record_header *r
 
 void processes_info(struct processes *processes, const struct message_process_info *info)
 {
-	struct process *process =
-	    process_at(processes, info->pid, info->start_lo_ns, info->start_hi_ns);
+	struct process *process = lru_get(&processes->table, info->pid);
 	uint32_t n =
 	    info->cgroup_bytes < sizeof(info->cgroup) ? info->cgroup_bytes : sizeof(info->cgroup);
 
+	if (process && process->start_lo_ns > info->start_hi_ns)
+		return; /* the pid is another's by now */
+	process = process_at(processes, info->pid, info->start_lo_ns, info->start_hi_ns);
 	if (!process)
+		return;
+	process->info_known = true;
+	process->info_exec_id = info->exec_id;
+	processes->arrivals++;
+	/* It was gone: who it was before is all that will ever be known. */
+	if (!info->executable[0] && !n)
 		return;
 	free(process->executable);
 	process->executable = NULL;
@@ -253,9 +262,7 @@ void processes_info(struct processes *processes, const struct message_process_in
 		process->cgroup = malloc(sizeof(*process->cgroup));
 	if (process->cgroup)
 		cgroup_parse(process->cgroup, info->cgroup, n);
-	process->info_known = true;
 	process->id = 0;
-	processes->arrivals++;
 }
 
 bool process_ranges_hold(const struct process *process, uint64_t exec_id)

@@ -21,6 +21,7 @@
 struct process {
 	struct lru_node node;			    /* key = pid; first */
 	uint64_t start_lo_ns, start_hi_ns, exec_id; /* exec_id 0 = not known */
+	uint64_t info_exec_id;			    /* of which the broker told last */
 	uint32_t flags;				    /* enum process_flag */
 	bool introduced;			    /* a RECORD_PROCESS came */
 	bool exited;

@@ -184,6 +184,49 @@ static void test_name(void **state)
 	processes_close(&all);
 }
 
+static void inform(uint32_t pid, uint64_t start, uint64_t exec_id, const char *executable)
+{
+	static struct message_process_info info;
+
+	info = (struct message_process_info){
+	    .pid = pid, .start_lo_ns = start, .start_hi_ns = start, .exec_id = exec_id};
+	strcpy(info.executable, executable);
+	processes_info(&all, &info);
+}
+
+/* The broker's word does not come in step with the samples: it may be of a later program. */
+static void test_info(void **state)
+{
+	struct process *p;
+
+	(void)state;
+	assert_int_equal(processes_open(&all, 16, 100), 0);
+	tell(1, 100, 100, 1, 0);
+	p = processes_get(&all, 1, 100);
+	assert_false(p->info_known);
+	inform(1, 100, 1, "/bin/sh");
+	assert_true(p->info_known);
+	tell(1, 100, 100, 2, 0);
+	assert_false(p->info_known);
+	inform(1, 100, 3, "/bin/true");
+	assert_true(p->info_known);
+	tell(1, 100, 100, 3, 0);
+	assert_true(p->info_known);
+
+	/* Gone before the broker looked: nothing more will come, nothing is forgotten. */
+	tell(1, 100, 100, 4, 0);
+	assert_false(p->info_known);
+	inform(1, 100, 4, "");
+	assert_true(p->info_known);
+	assert_string_equal(p->executable, "/bin/true");
+
+	/* Late, of one that had the pid before. */
+	inform(1, 50, 9, "/bin/old");
+	assert_ptr_equal(processes_get(&all, 1, 100), p);
+	assert_string_equal(p->executable, "/bin/true");
+	processes_close(&all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +234,7 @@ int main(void)
 	    cmocka_unit_test(test_identity),
 	    cmocka_unit_test(test_end), cmocka_unit_test(test_bounds),
 	    cmocka_unit_test(test_name),
+	    cmocka_unit_test(test_info),
 	};
 
 	alarm(60);
