@@ -26,6 +26,11 @@ void patience_spend(struct patience *patience, uint64_t spent_ns)
 	patience->budget_ns -= (int64_t)spent_ns;
 }
 
+bool patience_ample(const struct patience *patience)
+{
+	return patience->budget_ns > BUDGET_NS / 2;
+}
+
 bool patience_allows(struct patience *patience, uint64_t now_ns, uint64_t arrivals,
 		     uint64_t *until_ns, bool *over, uint64_t for_ns)
 {

@@ -20,6 +20,8 @@ void patience_init(struct patience *patience, uint64_t now_ns);
 /* Share out the time that has passed. */
 void patience_earn(struct patience *patience, uint64_t now_ns);
 void patience_spend(struct patience *patience, uint64_t spent_ns);
+/* Is there enough for what is less important? */
+bool patience_ample(const struct patience *patience);
 
 /*
  * May the wait for this thing begin, or go on? until_ns and over are the thing's own, 0 and false

@@ -259,6 +259,9 @@ static bool worker_wait_for_process(struct worker *w, const struct view *view,
 	if (view->record->stop == STOP_NO_USER || (process->flags & PROCESS_GONE) ||
 	    (!needs_ranges && !needs_info))
 		return false;
+	/* A stack is worth more than to know whose it is. */
+	if (!needs_ranges && !patience_ample(&w->patience))
+		return false;
 	if (!worker_may_wait(w, &process->wait_until_ns, &process->waited, PROCESS_WAIT_NS))
 		return false;
 	w->wants_ranges = needs_ranges;

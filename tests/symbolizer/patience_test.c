@@ -34,6 +34,9 @@ static void test_share(void **state)
 		now_ns += MS / 100;
 	}
 	assert_in_range(waited_ns, 5500 * MS, 6100 * MS);
+	assert_false(patience_ample(&patience));
+	patience_earn(&patience, now_ns + 3000 * MS);
+	assert_true(patience_ample(&patience));
 }
 
 /* A thing is waited for once, and nothing is while nobody answers. */
