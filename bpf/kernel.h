@@ -18,6 +18,7 @@
 
 struct mm_struct {
 	unsigned long end_code; /* 0 until a program is loaded; a fork copies it */
+	unsigned long start_stack; /* where sp points as it begins */
 } __attribute__((preserve_access_index));
 
 struct task_struct {

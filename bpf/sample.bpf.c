@@ -219,8 +219,12 @@ static __attribute__((noinline)) int sample_saved_regs(struct record_regs *to,
 	to->pc = from->ip;
 	to->sp = from->sp;
 	to->fp = from->bp;
-	/* A number there is a syscall; interrupts and faults leave -1. */
-	to->flags = from->orig_ax != -1ul ? RECORD_REGS_SYSCALL : 0;
+	/*
+	 * A number there is a syscall; interrupts and faults leave -1. At the end of execve pc is
+	 * where the new program begins.
+	 */
+	to->flags = from->orig_ax != -1ul && from->sp != task->mm->start_stack ? RECORD_REGS_SYSCALL
+									       : 0;
 	to->extra[RULE_RAX - RULE_RAX] = from->ax;
 	to->extra[RULE_RDX - RULE_RAX] = from->dx;
 	to->extra[RULE_RCX - RULE_RAX] = from->cx;

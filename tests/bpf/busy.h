@@ -25,6 +25,7 @@ void busy_fork(void);
 /* Becomes the same program again, called with this argument: it should do it again. */
 void busy_execve(void);
 #define BUSY_EXECVE "execve-again"
+#define BUSY_EXECVE_ARGC 2
 
 /* Start a child that does this until it is killed; it dies with its parent. */
 pid_t busy_start(void (*work)(void));

@@ -346,6 +346,14 @@ static void test_compat32(void **state)
 	sample_end(pid);
 }
 
+/* The word that sp points to: argc, where a program begins. */
+static uint64_t at_sp(const struct record_sample *s)
+{
+	const uint64_t *stack = (const void *)(rig_regs(s) + 1);
+
+	return stack[rig_regs(s)->flags & RECORD_REGS_BELOW ? RECORD_STACK_BELOW / sizeof(*stack) : 0];
+}
+
 /*
  * In the middle of execve the registers are those of a program whose memory is gone. In any other
  * system call there is something that sp points to.
@@ -358,7 +366,10 @@ static void test_between_two_programs(void **state)
 
 	(void)state;
 	skip_unless_root();
-	pid = sample_unknown(busy_execve, &process, 2000);
+	pid = sample_unknown(busy_execve, &process, 1000);
+	/* It may not be alone. */
+	for (int more = 0; more < 12 && rig.samples_n < 160; more++)
+		rig_sample(&rig, 1000, true);
 	assert_books();
 	for (size_t i = 0; i < rig.samples_n; i++) {
 		const struct record_sample *s = rig.samples[i];
@@ -369,7 +380,10 @@ static void test_between_two_programs(void **state)
 			between++;
 		} else if (s->stop == STOP_DEFERRED) {
 			/* A fault may be why there is nothing yet. */
-			assert_true(s->stack_bytes || rig_regs(s)->flags != RECORD_REGS_SYSCALL);
+			assert_true(s->stack_bytes || !(rig_regs(s)->flags & RECORD_REGS_SYSCALL));
+			/* Where a program begins pc is not behind a syscall. */
+			if (s->stack_bytes && at_sp(s) == BUSY_EXECVE_ARGC)
+				assert_false(rig_regs(s)->flags & RECORD_REGS_SYSCALL);
 			walkable++;
 		} else {
 			assert_int_equal(s->stop, STOP_NO_USER);
