@@ -87,9 +87,9 @@ $(UNWIND_DIR)/rust: bench/workloads/unwind/rust.rs
 	@mkdir -p $(@D)
 	$(Q)$(UNWIND_RUSTC) -O -o $@ $<
 
-# Short lives. A program is called by the name that it is started by.
+# Short lives.
 SHORT_DIR = $(BUILD)/bench/workloads/short
-workloads: $(addprefix $(SHORT_DIR)/,launch burn burn-5 burn-20 burn-100)
+workloads: $(addprefix $(SHORT_DIR)/,launch burn)
 
 $(SHORT_DIR)/launch: bench/workloads/short/launch.c
 	$(call say,LOAD,$@)
@@ -99,8 +99,6 @@ $(SHORT_DIR)/burn: bench/workloads/short/burn.c
 	$(call say,LOAD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 $(UNWIND_FLAGS) -static -o $@ $<
-$(SHORT_DIR)/burn-%: $(SHORT_DIR)/burn
-	$(Q)ln -sf burn $@
 
 # What changes in the life of a process; everything twice, under two names.
 LIFE_DIR = $(BUILD)/bench/workloads/life
