@@ -78,15 +78,6 @@ void lru_remove(struct lru *lru, struct lru_node *node)
 	lru->count--;
 }
 
-void lru_make_oldest(struct lru *lru, struct lru_node *node)
-{
-	lru_unlink(node);
-	node->older = &lru->ring;
-	node->newer = lru->ring.newer;
-	node->newer->older = node;
-	lru->ring.newer = node;
-}
-
 void *lru_oldest(struct lru *lru)
 {
 	return lru->ring.newer == &lru->ring ? NULL : lru->ring.newer;

@@ -32,9 +32,6 @@ void *lru_get(struct lru *lru, uint32_t key);
 void lru_add(struct lru *lru, struct lru_node *node, uint32_t key);
 void lru_remove(struct lru *lru, struct lru_node *node);
 
-/* It goes first from now on, until it is used again. */
-void lru_make_oldest(struct lru *lru, struct lru_node *node);
-
 /* Walk from the oldest to newer ones; NULL at the end. */
 void *lru_oldest(struct lru *lru);
 void *lru_newer(struct lru *lru, struct lru_node *node);

@@ -61,11 +61,8 @@ static struct process *process_at(struct processes *processes, uint32_t pid, uin
 {
 	struct process *process = lru_get(&processes->table, pid);
 
-	if (process && process->start_lo_ns <= hi_ns && lo_ns <= process->start_hi_ns) {
-		if (process->exited) /* a sample that it left behind: it stays the next to go */
-			lru_make_oldest(&processes->table, &process->node);
+	if (process && process->start_lo_ns <= hi_ns && lo_ns <= process->start_hi_ns)
 		return process;
-	}
 	if (process)
 		process_free(processes, process);
 	return process_new(processes, pid, lo_ns, hi_ns);
@@ -99,10 +96,7 @@ static void process_on_process(struct processes *processes, const struct record_
 		return;
 	process_reset(processes, process, record->exec_id);
 	process->introduced = true;
-	if (process->exited) {
-		process->exited = false;
-		lru_get(&processes->table, record->pid); /* and it is the newest again */
-	}
+	process->exited = false;
 	process->start_lo_ns = record->start_lo_ns;
 	process->start_hi_ns = record->start_hi_ns;
 	process->exec_id = record->exec_id;
@@ -196,27 +190,39 @@ static void process_on_mapping(struct processes *processes, const struct record_
 	processes->arrivals++;
 }
 
+static void processes_forget_first(struct processes *processes)
+{
+	const struct processes_end *end = &processes->ended[processes->ended_first];
+	struct process *process = lru_get(&processes->table, end->pid);
+
+	/* Or it goes on after all, or another one has its pid. */
+	if (process && process->exited && process->exited_at == end->exited_at)
+		process_free(processes, process);
+	processes->ended_first = (processes->ended_first + 1) % PROCESSES_ENDED;
+	processes->ended_n--;
+}
+
+/* It is kept all the same: samples that it left behind may still be on their way. */
 static void process_on_exit(struct processes *processes, const struct record_header *header)
 {
 	const struct record_exit *record = (const void *)header;
-	struct process *process = lru_get(&processes->table, record->pid);
+	struct process *process;
 
+	if (processes->ended_n == PROCESSES_ENDED)
+		processes_forget_first(processes);
+	process = lru_get(&processes->table, record->pid);
 	if (!process || process->start_lo_ns > record->time_ns)
 		return;
-	/* Kept all the same: samples that it left behind may still be on their way. */
 	process->exited = true;
 	process->exited_at = processes->head;
-	lru_make_oldest(&processes->table, &process->node);
+	processes->ended[(processes->ended_first + processes->ended_n++) % PROCESSES_ENDED] =
+	    (struct processes_end){process->exited_at, record->pid};
 }
 
 void processes_sweep(struct processes *processes, uint64_t done)
 {
-	struct process *process = lru_oldest(&processes->table);
-
-	while (process && process->exited && process->exited_at <= done) {
-		process_free(processes, process);
-		process = lru_oldest(&processes->table);
-	}
+	while (processes->ended_n && processes->ended[processes->ended_first].exited_at <= done)
+		processes_forget_first(processes);
 }
 
 bool processes_record(struct processes *processes, const struct record_header *record)

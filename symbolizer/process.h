@@ -17,6 +17,7 @@
 #include "symbolizer/lru.h"
 
 #define PROCESS_RANGES_MAX 16384 /* of one process */
+#define PROCESSES_ENDED	   8192	 /* more than that are forgotten too early */
 
 struct process {
 	struct lru_node node;			    /* key = pid; first */
@@ -38,11 +39,18 @@ struct process {
 	uint32_t id, id_epoch; /* its present definition; id 0 = none */
 };
 
+struct processes_end {
+	uint64_t exited_at;
+	uint32_t pid;
+};
+
 struct processes {
 	struct lru table;
 	uint32_t max, ranges, ranges_max;
 	uint64_t arrivals; /* grows with everything that gets known */
 	uint64_t head;	   /* set before records are handed in: where the sample queue ends by now */
+	struct processes_end ended[PROCESSES_ENDED]; /* a ring: who has ended and is not forgotten */
+	uint32_t ended_first, ended_n;
 };
 
 int processes_open(struct processes *processes, uint32_t max, uint32_t ranges_max);

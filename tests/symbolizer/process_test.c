@@ -140,6 +140,22 @@ static void test_end(void **state)
 	assert_false(processes_get(&all, 4, 105)->exited);
 	assert_int_equal(processes_get(&all, 1, 105)->ranges_n, 1);
 	assert_int_equal(all.ranges, 1);
+	/* One that has ended after it, with samples to come, holds up nobody. */
+	all.head = 2000;
+	end.pid = 1;
+	assert_true(processes_record(&all, &end.header));
+	all.head = 3000;
+	end.pid = 4;
+	assert_true(processes_record(&all, &end.header));
+	processes_sweep(&all, 2000);
+	assert_int_equal(all.table.count, 1);
+	/* Many that end again and again: the first of the ring go. */
+	for (uint32_t i = 0; i < 2 * PROCESSES_ENDED; i++) {
+		tell(i % 16, 100, 110, 7, 0);
+		end.pid = i % 16;
+		assert_true(processes_record(&all, &end.header));
+	}
+	assert_true(all.ended_n <= PROCESSES_ENDED);
 	processes_close(&all);
 }
 
