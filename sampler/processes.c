@@ -218,11 +218,9 @@ struct process *processes_meet(struct processes *t, uint32_t pid, uint64_t time_
 {
 	struct process *p = processes_find(t, pid);
 
-	if (p)
+	if (p || !(p = processes_begin(t, pid, time_ns)))
 		return p;
-	p = processes_begin(t, pid, time_ns);
-	if (p)
-		p->start_hi_ns = time_ns; /* some time before */
+	p->start_hi_ns = time_ns; /* some time before */
 	return p;
 }
 
@@ -310,9 +308,10 @@ void processes_exit(struct processes *t, uint32_t pid, uint32_t tid, uint64_t ti
 static struct process *process_check(struct processes *t, struct process *p,
 				     const struct record_sample *sample)
 {
-	bool same = sample->start_ns >= p->start_lo_ns && sample->start_ns <= p->start_hi_ns;
+	bool same = p && sample->start_ns >= p->start_lo_ns && sample->start_ns <= p->start_hi_ns;
 
-	if (sample->time_ns < p->born_ns || (same && p->exec_known && sample->exec_id < p->exec_id))
+	if (p && (sample->time_ns < p->born_ns ||
+		  (same && p->exec_known && sample->exec_id < p->exec_id)))
 		return NULL;
 	if (!same || (p->exec_known && sample->exec_id > p->exec_id))
 		return processes_begin(t, sample->pid, sample->time_ns);
@@ -321,17 +320,19 @@ static struct process *process_check(struct processes *t, struct process *p,
 
 struct process *processes_sample(struct processes *t, const struct record_sample *sample)
 {
-	struct process *p = processes_find(t, sample->pid);
+	struct process *p = process_check(t, processes_find(t, sample->pid), sample);
 
-	p = p ? process_check(t, p, sample) : processes_begin(t, sample->pid, sample->time_ns);
 	if (!p)
 		return NULL;
 	p->start_lo_ns = p->start_hi_ns = sample->start_ns;
 	p->exec_id = sample->exec_id;
 	p->exec_known = true;
 	p->mentioned = true;
-	/* A leader may still be sampled on its last way through the kernel: that is no life. */
-	if (sample->tid != sample->pid && sample->time_ns > p->exited_ns)
+	/* Was the leader there when it was met? If not, the end of any thread may be its own. */
+	p->leader_gone |= p->born_ns == sample->time_ns && sample->tid != sample->pid;
+	/* On its last way through the kernel a thread has no user stack: that is no life. */
+	if (sample->tid != sample->pid && sample->stop != STOP_NO_USER &&
+	    sample->time_ns > p->exited_ns)
 		p->exited_ns = 0;
 	return p;
 }

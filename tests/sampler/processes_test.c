@@ -214,6 +214,25 @@ static void test_exit(void **state)
 	assert_int_equal(t.slices.used, 0);
 }
 
+/* The leader was gone, and forgotten, before a thread was sampled that goes on. */
+static void test_end_of_a_thread_met_alone(void **state)
+{
+	struct record_sample last = {.pid = 10, .tid = 12, .start_ns = 50 * S, .exec_id = 7,
+				     .time_ns = 110 * S + 2, .stop = STOP_NO_USER};
+	struct process *p = sample(10, 12, 50 * S, 7, 100 * S);
+
+	(void)state;
+	processes_exit(&t, 10, 12, 110 * S + 1);
+	assert_int_equal(p->exited_ns, 110 * S + 1);
+	/* on its way out, behind the report of its end */
+	assert_ptr_equal(processes_sample(&t, &last), p);
+	assert_int_equal(p->exited_ns, 110 * S + 1);
+	/* of a leader that is sampled the end of another thread is no end */
+	p = sample(20, 20, 50 * S, 7, 100 * S);
+	processes_exit(&t, 20, 21, 110 * S);
+	assert_int_equal(p->exited_ns, 0);
+}
+
 static void test_threads_outlive_the_leader(void **state)
 {
 	(void)state;
@@ -374,6 +393,7 @@ int main(void)
 	    TEST(test_pid_used_again),
 	    TEST(test_exit),
 	    TEST(test_threads_outlive_the_leader),
+	    TEST(test_end_of_a_thread_met_alone),
 	    TEST(test_answer),
 	    TEST(test_answer_that_comes_too_late),
 	    TEST(test_publish),
