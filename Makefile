@@ -80,7 +80,7 @@ $(BUILD)/gen/bpf/sconce.skel.h: $(BUILD)/bpf/sconce.o
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name sconce_bpf > $@
 
-.PHONY: all tests print-tests deps run check check-quick matrix headers budget bench clean format
+.PHONY: all tests print-tests deps run check check-quick matrix headers budget bench soak clean format
 .SECONDARY:
 
 # What a fresh Debian 12 lacks. Silent and without a network when all of it is there.
@@ -112,6 +112,10 @@ budget:
 
 bench: all workloads
 	$(Q)bench/overhead
+
+# Lives that come and go, and whether anything is left of them: two minutes.
+soak: all workloads
+	$(Q)bench/soak
 
 format:
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')

@@ -106,6 +106,11 @@ LIFE_CC = $(Q)mkdir -p $(@D) && $(CC) -I. -std=gnu11 $(UNWIND_FLAGS) -DCOLOR=$*
 LIFE_SOURCES = bench/workloads/life/life.c bench/workloads/life/life.h
 workloads: $(foreach color,red blue,$(LIFE_DIR)/$(color) $(LIFE_DIR)/$(color)-static $(LIFE_DIR)/$(color).so)
 
+workloads: $(LIFE_DIR)/long
+
+$(LIFE_DIR)/long: bench/workloads/life/long.c bench/workloads/life/life.h
+	$(call say,LOAD,$@)
+	$(LIFE_CC) -o $@ $< -lpthread -ldl
 $(LIFE_DIR)/%-static: $(LIFE_SOURCES)
 	$(call say,LOAD,$@)
 	$(LIFE_CC) -static -DLIFE_STATIC -o $@ $< -lpthread
