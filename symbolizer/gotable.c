@@ -27,7 +27,7 @@ static const char *const tops[] = {
     "runtime.goexit", "runtime.mstart", "runtime.rt0_go", "_rt0_amd64", "_rt0_amd64_linux",
 };
 /* What runs on the stack that they write is the first of it; Go's own traces end there too. */
-static const char *const starts[] = {"runtime.morestack", "runtime.clone"};
+static const char *const starts[] = {"runtime.morestack", "runtime.mcall", "runtime.clone"};
 /* Functions that write the stack pointer, likewise. */
 static const char *const switches[] = {"runtime.systemstack", "runtime.asmcgocall", "runtime.mcall",
 				       "runtime.cgocallback"};

@@ -165,6 +165,9 @@ static void test_special(void **state)
 	image_make(&image, 0xfffffff1, "runtime.morestack", PCLNTAB_WRITES_SP, "\x02\x06", 3,
 		   "\x90\x48\x8b\x63\x38\xc3", 6);
 	assert_string_equal(run(&image), "0: sp+8 fp= ra@cfa-8\n5: stop\n");
+	image_make(&image, 0xfffffffa, "runtime.mcall", 0, "\x02\x06", 3,
+		   "\x90\x48\x8b\x63\x38\xc3", 6);
+	assert_string_equal(run(&image), "0: sp+8 fp= ra@cfa-8\n5: stop\n");
 	image_make(&image, 0xfffffff1, "gogo", PCLNTAB_WRITES_SP, "\x02\x06", 3,
 		   "\x90\x48\x8b\x63\x38\xc3", 6);
 	assert_string_equal(run(&image), "0: sp+8 fp= ra@cfa-8\n5: invalid\n");
