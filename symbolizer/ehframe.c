@@ -14,6 +14,7 @@
 #include "symbolizer/cfifill.h"
 #include "symbolizer/cfirule.h"
 #include "symbolizer/codegaps.h"
+#include "symbolizer/ehreturn.h"
 #include "symbolizer/elfparts.h"
 #include "symbolizer/gotable.h"
 #include "symbolizer/tablebuild.h"
@@ -46,6 +47,9 @@ struct ehframe {
 	bool rbx, rbx_needed; /* rules follow it; there is one that counts from it */
 	/* While a function is run: where it begins, and the part of the file that is its own. */
 	const struct cfi_fde *fde;
+	struct ehreturn ehreturn;
+	struct table_rule last; /* of the note, from last_vaddr on */
+	uint64_t last_vaddr;
 	uint64_t offset, from, to;
 	uint64_t go_start, code_start;
 };
@@ -257,17 +261,51 @@ static int ehframe_follow_code(struct ehframe *e)
 	return err;
 }
 
-static void ehframe_row(void *arg, uint64_t vaddr, const struct cfi_row *row)
+static void ehframe_add(struct ehframe *e, uint64_t vaddr, struct table_rule rule)
 {
-	struct ehframe *e = arg;
 	uint64_t offset = e->offset + (vaddr - e->fde->start);
-	struct table_rule rule = row ? cfirule_make(row, e->fde->cie.signal, e->rbx) : invalid;
 
-	e->rbx_needed |= rule.cfa == RULE_REGISTER && rule.cfa_register == RULE_RBX;
+	ehreturn_correct(&e->ehreturn, vaddr, &rule);
 	if (vaddr == e->fde->start || offset < e->from)
 		offset = e->from;
 	if (offset < e->to)
 		tablebuild_add(&e->build, offset, &rule);
+}
+
+/* Rows that the note has not, behind the last one that was run and before this address. */
+static void ehframe_edges(struct ehframe *e, uint64_t vaddr)
+{
+	for (size_t i = 0; i < EHRETURN_EDGES; i++)
+		if (e->ehreturn.edges[i] > e->last_vaddr && e->ehreturn.edges[i] < vaddr)
+			ehframe_add(e, e->ehreturn.edges[i], e->last);
+}
+
+static void ehframe_row(void *arg, uint64_t vaddr, const struct cfi_row *row)
+{
+	struct ehframe *e = arg;
+	struct table_rule rule = row ? cfirule_make(row, e->fde->cie.signal, e->rbx) : invalid;
+
+	e->rbx_needed |= rule.cfa == RULE_REGISTER && rule.cfa_register == RULE_RBX;
+	ehframe_edges(e, vaddr);
+	e->last = rule;
+	e->last_vaddr = vaddr;
+	ehframe_add(e, vaddr, rule);
+}
+
+static void ehframe_run_fde(struct ehframe *e, const struct cfi_section *section,
+			    const struct cfi_fde *fde)
+{
+	size_t bytes = (size_t)(fde->end - fde->start);
+	const uint8_t *code =
+	    ehreturn_may_be(fde) ? elffile_bytes(e->file, e->offset, bytes) : NULL;
+
+	e->fde = fde;
+	e->last_vaddr = fde->end;
+	memset(&e->ehreturn, 0, sizeof(e->ehreturn));
+	if (code)
+		ehreturn_find(fde, code, bytes, &e->ehreturn);
+	cfi_run(section, fde, ehframe_row, e);
+	ehframe_edges(e, fde->end);
 }
 
 static void ehframe_go_row(void *arg, uint64_t vaddr, const struct table_rule *rule)
@@ -331,9 +369,8 @@ static void ehframe_run(struct ehframe *e, const struct textmap_range *range, st
 	tablebuild_add(&e->build, e->from, &invalid);
 	if (cfi_read(&e->sections[range->source], &at, fde) != 1)
 		return;
-	e->fde = fde;
 	e->offset = range->offset + range->lead;
-	cfi_run(&e->sections[range->source], fde, ehframe_row, e);
+	ehframe_run_fde(e, &e->sections[range->source], fde);
 }
 
 static uint32_t ehframe_build_segment(struct ehframe *e, const struct elffile_segment *s,

@@ -9,7 +9,8 @@ SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/symbolize.c symbolizer/process.
 	shm/table.c $(EHFRAME_SRCS)
 # From an open ELF file to its unwind table.
 EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/textmap.c symbolizer/cfi.c symbolizer/cfientry.c \
-	symbolizer/cfirule.c symbolizer/cfifill.c symbolizer/dwarfexpr.c symbolizer/cursor.c \
+	symbolizer/cfirule.c symbolizer/ehreturn.c symbolizer/cfifill.c symbolizer/dwarfexpr.c \
+	symbolizer/cursor.c \
 	symbolizer/elfparts.c symbolizer/tablebuild.c symbolizer/gotable.c symbolizer/pclntab.c \
 	$(CODEGAPS_SRCS)
 # Code without call frame information.

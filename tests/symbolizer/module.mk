@@ -33,7 +33,7 @@ TESTS += tests/symbolizer/$1
 tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c $(EHFRAME_TEST_SRCS)
 tests/symbolizer/$1_LIBS = $(SYMBOLIZER_TEST_LIBS) -ldw
 endef
-$(foreach t,ehframe_test ehframe_libdw_test gotable_test tablebuild_test codeflow_test codegaps_cfi_test,$(eval $(call ehframe_test,$t)))
+$(foreach t,ehframe_test ehframe_libdw_test gotable_test tablebuild_test codeflow_test codegaps_cfi_test ehreturn_test,$(eval $(call ehframe_test,$t)))
 tests/symbolizer/ehframe_test_SRCS += tests/symbolizer/cfi_image.c
 tests/symbolizer/gotable_test_SRCS += tests/symbolizer/cfi_image.c
 tests/symbolizer/ehframe_libdw_test_SRCS += tests/symbolizer/cfa_world.c
