@@ -243,6 +243,7 @@ static bool gotable_noted(const struct gotable *go, const struct pclntab_functio
 	const uint8_t *code = gotable_code(go, function->start, n);
 
 	if (strcmp(function->name, "runtime.asmcgocall") || !code || n > GOTABLE_SCAN_MAX ||
+	    code[0] == 0x55 || /* push %rbp: it keeps the frame pointer */
 	    !memmem(code, n, steps[2].code, steps[2].n) ||
 	    !memmem(code, n, steps[3].code, steps[3].n))
 		return false;

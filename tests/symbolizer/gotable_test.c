@@ -195,6 +195,14 @@ static void test_special(void **state)
 					 "23: invalid\n"
 					 "28: noted sp+40 fp= ra@cfa-8\n"
 					 "33: sp+8 fp= ra@cfa-8\n");
+	/* Since 1.21 with push %rbp; mov %rsp,%rbp before all that: by the frame pointer. */
+	image_make(&image, 0xfffffff1, "runtime.asmcgocall", PCLNTAB_WRITES_SP, "\x02\x01\x10\x16", 5,
+		   "\x55\x48\x89\xe5\x48\x8b\x66\x38\x48\x89\x7c\x24\x28\x48\x89\x54\x24\x28"
+		   "\x48\x89\xf4\x5d\xc3",
+		   23);
+	assert_string_equal(run(&image), "0: sp+8 fp= ra@cfa-8\n"
+					 "1: sp+16 fp@cfa-16 ra@cfa-8\n"
+					 "4: switch fp+16 fp@cfa-16 ra@cfa-8\n");
 	image_make(&image, 0xfffffff1, "runtime.sigreturn", 0, "\x02\x09", 3,
 		   "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
 	assert_string_equal(run(&image), "0: signal+40\n");
