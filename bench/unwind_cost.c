@@ -28,7 +28,8 @@
 #define RING_BYTES	(1u << 22)
 #define CALLERS		6 /* of the deep function: work, busy_start, main and three of the C library's */
 #define GO_CALLERS	6 /* and the leaf */
-#define FILTERED_MS	500
+#define FILTERED_MS	200
+#define PREPARE_TURNS	50
 #define FOREVER_SECONDS "100"
 
 struct cost {
@@ -103,7 +104,9 @@ static void prepare(pid_t pid, bool tables)
 		exit(2);
 	nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
 	rig_read_process(&process, pid);
-	rig_sample(&rig, 500, true);
+	/* Where others work too it may not run for a while. */
+	for (int i = 0; i < PREPARE_TURNS && !rig.samples_n; i++)
+		rig_sample(&rig, 100, true);
 	if (!rig.samples_n)
 		exit(2);
 	rig_install(&rig, pid, &process, rig.samples[0]->exec_id, 0, BPF_PROCESS_EXEC_KNOWN);
