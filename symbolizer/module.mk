@@ -10,9 +10,8 @@ SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/symbolize.c symbolizer/process.
 # From an open ELF file to its unwind table.
 EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/textmap.c symbolizer/cfi.c symbolizer/cfientry.c \
 	symbolizer/cfirule.c symbolizer/ehreturn.c symbolizer/cfifill.c symbolizer/dwarfexpr.c \
-	symbolizer/cursor.c \
-	symbolizer/elfparts.c symbolizer/tablebuild.c symbolizer/gotable.c symbolizer/pclntab.c \
-	$(CODEGAPS_SRCS)
+	symbolizer/cursor.c symbolizer/elfparts.c symbolizer/tablebuild.c symbolizer/gotable.c \
+	symbolizer/pclntab.c $(CODEGAPS_SRCS)
 # Code without call frame information.
 CODEGAPS_SRCS = symbolizer/codegaps.c $(CODEFLOW_SRCS)
 CODEFLOW_SRCS = symbolizer/codegraph.c symbolizer/codeflow.c symbolizer/codetry.c \
