@@ -112,6 +112,7 @@ budget:
 
 bench: all workloads
 	$(Q)bench/overhead
+	$(Q)bench/unwind-cost
 
 # Lives that come and go, and whether anything is left of them: two minutes.
 soak: all workloads
