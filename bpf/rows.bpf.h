@@ -18,10 +18,26 @@ _Static_assert(sizeof(((struct unwind *)0)->extra) == 8 * RULE_REGISTER_COUNT, "
 _Static_assert(sizeof(((struct record_regs *)0)->extra) == 8 * (RULE_REGISTER_COUNT - RULE_RAX),
 	       "all but sp and fp");
 
-/* Words that lie in one chunk. */
-UNWIND_INLINE int rows_read(const struct unwind *w, __u64 index, __u32 *words, int n)
+/* The chunk that was looked up last; most tables lie in one. */
+struct rows_chunk {
+	const __u32 *words; /* NULL: none */
+	__u64 number;
+};
+
+UNWIND_INLINE const __u32 *rows_chunk(const struct unwind *w, struct rows_chunk *last, __u64 index)
 {
-	const __u32 *chunk = unwind_chunk(w, index);
+	if (!last->words || index >> ROWS_CHUNK_SHIFT != last->number) {
+		last->words = unwind_chunk(w, index);
+		last->number = index >> ROWS_CHUNK_SHIFT;
+	}
+	return last->words;
+}
+
+/* Words that lie in one chunk. */
+UNWIND_INLINE int rows_read(const struct unwind *w, struct rows_chunk *last, __u64 index,
+			    __u32 *words, int n)
+{
+	const __u32 *chunk = rows_chunk(w, last, index);
 
 	if (!chunk)
 		return STOP_BAD_ROW;
@@ -36,20 +52,20 @@ UNWIND_INLINE int rows_read(const struct unwind *w, __u64 index, __u32 *words, i
 }
 
 /* The last of `left` rows from `low` on that does not begin behind target. */
-UNWIND_INLINE int rows_search(const struct unwind *w, __u64 low, __u64 left, __u32 target,
-			      __u32 *row)
+UNWIND_INLINE int rows_search(const struct unwind *w, struct rows_chunk *last, __u64 low,
+			      __u64 left, __u32 target, __u32 *row)
 {
 	__u64 end = low + left - 1, edge = end >> ROWS_CHUNK_SHIFT << ROWS_CHUNK_SHIFT;
 	const __u32 *chunk, *word;
 
 	/* Of rows that two chunks share, go on with those in one of them. */
 	if (low < edge) {
-		if (rows_read(w, edge, row, 1) != UNWIND_GO)
+		if (rows_read(w, last, edge, row, 1) != UNWIND_GO)
 			return STOP_BAD_ROW;
 		left = (*row & 0xffff) <= target ? end - edge + 1 : edge - low;
 		low = (*row & 0xffff) <= target ? edge : low;
 	}
-	chunk = unwind_chunk(w, low);
+	chunk = rows_chunk(w, last, low);
 	if (!chunk)
 		return STOP_BAD_ROW;
 	for (int i = 0; i < ROWS_SEARCH_STEPS && left > 1; i++) {
@@ -62,7 +78,7 @@ UNWIND_INLINE int rows_search(const struct unwind *w, __u64 low, __u64 left, __u
 		low += half & ((__s64)((__u64)(*word & 0xffff) - target - 1) >> 63);
 		left -= half;
 	}
-	return rows_read(w, low, row, 1);
+	return rows_read(w, last, low, row, 1);
 }
 
 /* What holds `into` bytes behind the beginning of the row: without the steps that come later. */
@@ -84,24 +100,25 @@ UNWIND_INLINE int rows_find(struct unwind *w, __u64 offset)
 {
 	__u64 page = (offset >> TABLE_PAGE_SHIFT) - w->file.first_page;
 	__u64 rows = w->file.first + 2 * (__u64)w->file.pages;
+	struct rows_chunk last = {0};
 	__u32 first, count, row, into, words[4];
 	__u32 target = offset & ((1u << TABLE_PAGE_SHIFT) - 1);
 
 	if (page >= w->file.pages)
 		return STOP_NO_ROW;
-	if (rows_read(w, w->file.first + 2 * page, &first, 1) != UNWIND_GO ||
-	    rows_read(w, w->file.first + 2 * page + 1, &count, 1) != UNWIND_GO)
+	if (rows_read(w, &last, w->file.first + 2 * page, &first, 1) != UNWIND_GO ||
+	    rows_read(w, &last, w->file.first + 2 * page + 1, &count, 1) != UNWIND_GO)
 		return STOP_BAD_ROW;
 	if (count == 0 || first >= w->file.rows || count > w->file.rows - first)
 		return STOP_BAD_ROW;
-	if (rows_search(w, rows + first, count, target, &row) != UNWIND_GO)
+	if (rows_search(w, &last, rows + first, count, target, &row) != UNWIND_GO)
 		return STOP_BAD_ROW;
 	into = target - (row & 0xffff);
 	row >>= 16;
 	if (row >= w->file.rules)
 		return STOP_BAD_ROW;
 	/* Tables are placed so that no rule is in two chunks. */
-	if (rows_read(w, rows + w->file.rows + 4 * (__u64)row, words, 4) != UNWIND_GO)
+	if (rows_read(w, &last, rows + w->file.rows + 4 * (__u64)row, words, 4) != UNWIND_GO)
 		return STOP_BAD_ROW;
 	__builtin_memcpy(&w->rule, words, sizeof(w->rule));
 	if (into < RULE_STEPS_BYTES && (w->rule.steps | w->rule.add) &&
