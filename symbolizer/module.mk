@@ -1,12 +1,11 @@
 # Names for addresses: the process that parses what others wrote.
 PROGRAMS += sconce-symbolizer
-SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/symbolize.c symbolizer/process.c \
-	symbolizer/introductions.c \
-	symbolizer/files.c symbolizer/reader.c symbolizer/elffile.c symbolizer/symbols.c \
-	symbolizer/demangle.c symbolizer/kallsyms.c symbolizer/cgroup.c symbolizer/define.c \
-	symbolizer/walk.c symbolizer/view.c symbolizer/patience.c symbolizer/lru.c \
-	symbolizer/sha256.c symbolizer/filetable.c symbolizer/peers.c \
-	shm/table.c $(EHFRAME_SRCS)
+SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/books.c symbolizer/introductions.c \
+	symbolizer/symbolize.c symbolizer/process.c symbolizer/files.c symbolizer/reader.c \
+	symbolizer/elffile.c symbolizer/symbols.c symbolizer/demangle.c symbolizer/kallsyms.c \
+	symbolizer/cgroup.c symbolizer/define.c symbolizer/walk.c symbolizer/view.c \
+	symbolizer/patience.c symbolizer/lru.c symbolizer/sha256.c symbolizer/filetable.c \
+	symbolizer/peers.c shm/table.c $(EHFRAME_SRCS)
 # From an open ELF file to its unwind table.
 EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/textmap.c symbolizer/cfi.c symbolizer/cfientry.c \
 	symbolizer/cfirule.c symbolizer/ehreturn.c symbolizer/cfifill.c symbolizer/dwarfexpr.c \

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbolizer/books.h"
 #include "symbolizer/view.h"
 #include "symbolizer/walk.h"
 
@@ -18,45 +19,7 @@
 #define WAIT_STEP_MS	  5
 #define PROCESS_WAIT_NS	  100000000ull
 
-static const enum counter stop_counters[STOP_COUNT] = {
-    [STOP_COMPLETE] = C_stop_complete,	   [STOP_NO_USER] = C_stop_no_user,
-    [STOP_COMPAT32] = C_stop_compat32,	   [STOP_DEFERRED] = C_stop_deferred,
-    [STOP_NO_MAPPING] = C_stop_no_mapping, [STOP_NO_ROW] = C_stop_no_row,
-    [STOP_BAD_ROW] = C_stop_bad_row,	   [STOP_FRAME_POINTER] = C_stop_frame_pointer,
-    [STOP_READ_FAULT] = C_stop_read_fault, [STOP_DEPTH] = C_stop_depth,
-    [STOP_STACK_END] = C_stop_stack_end,   [STOP_EXECVE] = C_stop_execve,
-    [STOP_REMAPPED] = C_stop_remapped,
-};
-
-static struct ledger_writer *worker_ledger(struct worker *w)
-{
-	return &w->child->ledger;
-}
-
 /* --- Opening. --- */
-
-/* Repeat what may have been left undone between the last commit and the end of the instance before
- * us: the committed positions hold. */
-static void worker_resume(struct worker *w)
-{
-	struct ledger_entry *now = &worker_ledger(w)->now;
-	struct ledger *shared = worker_ledger(w)->shared;
-
-	w->samples.cursor = w->samples_done = now->position[WORKER_SAMPLES_TAIL];
-	w->introductions.queue.cursor = now->position[WORKER_PROCESS_TAIL];
-	w->output.cursor = now->position[WORKER_OUTPUT_HEAD];
-	queue_publish(&w->output, w->output.cursor);
-	queue_release(&w->samples, w->samples.cursor);
-	queue_release(&w->introductions.queue, w->introductions.queue.cursor);
-	w->suspect = atomic_load_explicit(&shared->attempt_position, memory_order_relaxed);
-	w->suspect_attempts = atomic_load_explicit(&shared->attempts, memory_order_relaxed);
-	/* Begun but not committed: no sample of that epoch has left. */
-	if (now->position[WORKER_EPOCH] != w->define.epoch) {
-		now->position[WORKER_EPOCH] = w->define.epoch;
-		now->position[WORKER_EPOCH_BEGAN] = w->output.cursor;
-		ledger_add(worker_ledger(w), C_epochs, 1);
-	}
-}
 
 static int worker_open_queues(struct worker *w)
 {
@@ -101,7 +64,7 @@ int worker_open(struct worker *w, struct child *child)
 	if (err)
 		return err;
 	patience_init(&w->patience, child_now_ns());
-	worker_resume(w);
+	books_resume(w);
 	return 0;
 }
 
@@ -124,65 +87,6 @@ void worker_introduce(struct worker *w)
 
 	channel_send(&w->sampler, MESSAGE_NEED_FILE, &all, NULL, 0);
 	peers_introduce(&w->peers);
-}
-
-/* --- Committing. --- */
-
-static void worker_count(struct worker *w, enum counter counter)
-{
-	ledger_add(worker_ledger(w), counter, 1);
-}
-
-/* Move what a module has counted into the ledger. */
-static void worker_collect(struct worker *w, enum counter counter, uint64_t *counted)
-{
-	ledger_add(worker_ledger(w), counter, *counted);
-	*counted = 0;
-}
-
-static void worker_commit(struct worker *w)
-{
-	struct ledger_writer *ledger = worker_ledger(w);
-
-	ledger->now.position[WORKER_SAMPLES_TAIL] = w->samples_done;
-	ledger->now.position[WORKER_PROCESS_TAIL] = introductions_done(&w->introductions);
-	ledger->now.position[WORKER_OUTPUT_HEAD] = w->output.cursor;
-	worker_collect(w, C_files_indexed, &w->files.indexed);
-	worker_collect(w, C_files_bad, &w->files.bad);
-	worker_collect(w, C_symbol_evictions, &w->files.evictions);
-	worker_collect(w, C_tables_compiled, &w->tables.compiled);
-	worker_collect(w, C_tables_none, &w->tables.none);
-	worker_collect(w, C_tables_dropped, &w->tables.evictions);
-	worker_collect(w, C_tables_borrowed, &w->peers.borrowed);
-	worker_collect(w, C_peers_refused, &w->peers.refused);
-	worker_collect(w, C_reads_uring, &w->reader.reads_uring);
-	worker_collect(w, C_reads_pread, &w->reader.reads_pread);
-	ledger_set(ledger, C_files_open, w->reader.files);
-	ledger_set(ledger, C_symbol_bytes, w->files.symbol_bytes);
-	ledger_set(ledger, C_processes_known, w->processes.table.count);
-	define_publish(&w->define);
-	ledger_commit(ledger);
-	queue_publish(&w->output, w->output.cursor);
-	queue_release(&w->samples, w->samples_done);
-	queue_release(&w->introductions.queue, introductions_done(&w->introductions));
-	w->dirty = false;
-}
-
-/* The log is full: go on in the other one, if the exporter is done with what that one held. */
-static bool worker_next_epoch(struct worker *w)
-{
-	struct ledger_entry *now = &worker_ledger(w)->now;
-	uint64_t tail = atomic_load_explicit(&w->output.tail->tail, memory_order_acquire);
-
-	if (tail < now->position[WORKER_EPOCH_BEGAN])
-		return false;
-	worker_commit(w);
-	define_next_epoch(&w->define);
-	now->position[WORKER_EPOCH] = w->define.epoch;
-	now->position[WORKER_EPOCH_BEGAN] = w->output.cursor;
-	worker_count(w, C_epochs);
-	ledger_commit(worker_ledger(w));
-	return true;
 }
 
 /* --- Input other than samples. --- */
@@ -352,22 +256,6 @@ static int worker_output(struct worker *w, const struct record_sample *r, uint32
 	return queue_push(&w->output, &out, sizeof(out));
 }
 
-static void worker_count_sample(struct worker *w, enum record_stop stop, bool walked)
-{
-	static const enum counter outcomes[FRAME_OUTCOMES] = {
-	    [FRAME_NAMED] = C_frames_named,
-	    [FRAME_UNNAMED] = C_frames_unnamed,
-	    [FRAME_UNKNOWN] = C_frames_unknown,
-	};
-
-	worker_count(w, C_symbolizer_symbolized);
-	worker_count(w, stop_counters[stop]);
-	if (walked)
-		worker_count(w, C_walked_outside);
-	for (int i = 0; i < FRAME_OUTCOMES; i++)
-		ledger_add(worker_ledger(w), outcomes[i], w->symbolize.outcomes[i]);
-}
-
 static int worker_define(struct worker *w, const struct view *view, struct process *process,
 			 const struct frame *user, uint32_t user_n, uint32_t *process_id,
 			 uint32_t *stack_id)
@@ -376,7 +264,7 @@ static int worker_define(struct worker *w, const struct view *view, struct proce
 		*process_id = symbolize_process(&w->symbolize, process);
 		if (*process_id && worker_stack(w, view, process, user, user_n, stack_id) == 0)
 			return 0;
-		if (!worker_next_epoch(w))
+		if (!books_next_epoch(w))
 			break;
 	}
 	return -ENOSPC;
@@ -394,7 +282,7 @@ static bool worker_sample(struct worker *w)
 	int err;
 
 	if (!view_open(&view, w->sample_buf)) {
-		worker_count(w, C_lost_symbolizer_bad_record);
+		books_count(w, C_lost_symbolizer_bad_record);
 		return true;
 	}
 	process = processes_get(&w->processes, view.record->pid, view.record->start_ns);
@@ -407,70 +295,26 @@ static bool worker_sample(struct worker *w)
 	if ((view.deferred && worker_wait_for_table(w)) || worker_wait_for_files(w, user, user_n))
 		return false;
 	if (!process) {
-		worker_count(w, C_lost_symbolizer_log_full); /* no memory to say whose it is */
+		books_count(w, C_lost_symbolizer_log_full); /* no memory to say whose it is */
 		return true;
 	}
 	process_name(process, view.record->comm, view.record->pid == view.record->tid);
 	if (worker_define(w, &view, process, user, user_n, &process_id, &stack_id)) {
-		worker_count(w, C_lost_symbolizer_log_full);
+		books_count(w, C_lost_symbolizer_log_full);
 		return true;
 	}
 	err = worker_output(w, view.record, process_id, stack_id, stop);
 	if (err == -EPROTO)
 		worker_broken(w, ROLE_EXPORTER, err);
 	if (err)
-		worker_count(w, C_lost_symbolizer_queue_full);
+		books_count(w, C_lost_symbolizer_queue_full);
 	else
-		worker_count_sample(w, stop, view.deferred && stop != STOP_DEFERRED);
-	worker_ledger(w)->now.last_seq[view.record->cpu] = view.record->seq;
+		books_count_sample(w, stop, view.deferred && stop != STOP_DEFERRED);
+	w->child->ledger.now.last_seq[view.record->cpu] = view.record->seq;
 	return true;
 }
 
 /* --- The batch. --- */
-
-/*
- * Write down that this sample is begun. One that was begun before in vain is counted further. False
- * when it was begun too often: something in it, or in the files that it points into, ends us.
- */
-static bool worker_begin(struct worker *w)
-{
-	struct ledger *shared = worker_ledger(w)->shared;
-	uint64_t attempts = 1;
-
-	if (w->begun)
-		return true;
-	if (w->suspect_attempts > 0 && w->suspect == w->samples_done)
-		attempts += w->suspect_attempts;
-	if (attempts > WORKER_ATTEMPTS_MAX)
-		return false;
-	atomic_store_explicit(&shared->attempts, 0, memory_order_relaxed);
-	atomic_store_explicit(&shared->attempt_position, w->samples_done, memory_order_release);
-	atomic_store_explicit(&shared->attempts, attempts, memory_order_release);
-	w->begun = true;
-	return true;
-}
-
-/* Nothing is at work: a kill now is no sample's fault. */
-static void worker_rest(struct worker *w)
-{
-	atomic_store_explicit(&worker_ledger(w)->shared->attempts, 0, memory_order_relaxed);
-	w->begun = false;
-}
-
-static void worker_done(struct worker *w)
-{
-	worker_count(w, C_symbolizer_samples);
-	w->samples_done = w->samples.cursor;
-	w->holding = w->begun = false;
-	w->dirty = true;
-	/* Up to the suspect every sample is committed alone, so that the next instance starts at
-	 * it. */
-	if (w->suspect_attempts > 0) {
-		if (w->samples_done > w->suspect)
-			w->suspect_attempts = 0;
-		worker_commit(w);
-	}
-}
 
 /* Take the next sample to work. False when there is none. */
 static bool worker_take(struct worker *w)
@@ -494,13 +338,13 @@ static uint32_t worker_batch(struct worker *w)
 	w->waiting = w->borrowing = false;
 	while (done < BATCH_SAMPLES && !w->broken && worker_take(w)) {
 		worker_introductions(w);
-		if (!worker_begin(w)) {
-			worker_count(w, C_lost_symbolizer_poison);
+		if (!books_begin(w)) {
+			books_count(w, C_lost_symbolizer_poison);
 		} else if (!worker_sample(w)) {
 			w->waiting = true;
 			break;
 		}
-		worker_done(w);
+		books_done(w);
 		done++;
 	}
 	return done;
@@ -533,12 +377,12 @@ bool worker_turn(struct worker *w)
 		introductions_look_ahead(&w->introductions, (const void *)w->sample_buf);
 	w->wants_ranges = false;
 	done = worker_batch(w);
-	worker_rest(w);
+	books_rest(w);
 	processes_sweep(&w->processes, w->samples_done);
 	if (kallsyms_refresh(&w->kallsyms, child_now_ns()))
 		symbolize_forget_kernel(&w->symbolize);
 	if (w->dirty)
-		worker_commit(w);
+		books_commit(w);
 	if (w->broken)
 		return false;
 	empty = !w->holding && done < BATCH_SAMPLES;
