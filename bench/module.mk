@@ -87,6 +87,16 @@ $(UNWIND_DIR)/rust: bench/workloads/unwind/rust.rs
 	@mkdir -p $(@D)
 	$(Q)$(UNWIND_RUSTC) -O -o $@ $<
 
+# Zig, where there is one: `make workloads ZIG="python3 -m ziglang"` takes the one of PyPI.
+ZIG ?= $(shell command -v zig)
+ZIG_DIR = $(BUILD)/bench/workloads/zig
+workloads: $(if $(ZIG),$(addprefix $(ZIG_DIR)/chain-,Fast Safe))
+
+$(ZIG_DIR)/chain-%: bench/workloads/zig/chain.zig
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(ZIG) build-exe -O Release$* -femit-bin=$@ $<
+
 # Short lives.
 SHORT_DIR = $(BUILD)/bench/workloads/short
 workloads: $(addprefix $(SHORT_DIR)/,launch burn)
