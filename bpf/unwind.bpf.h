@@ -211,15 +211,13 @@ UNWIND_INLINE int unwind_native(struct unwind *w)
 {
 	__u64 inside = unwind_inside(w);
 	int stop = unwind_push_pc(w);
-	__u32 file_id;
 
 	if (stop != UNWIND_GO)
 		return stop;
-	file_id = w->last.flags & RANGE_VDSO ? RECORD_VDSO_FILE_ID : w->last.file_id;
-	if (inside < w->last.start || inside >= w->last.end || !file_id)
+	if (inside < w->last.start || inside >= w->last.end || !w->last.file_id)
 		return unwind_frame_pointer(w);
-	if (w->file.file_id != file_id)
-		unwind_file(w, file_id);
+	if (w->file.file_id != w->last.file_id)
+		unwind_file(w, w->last.file_id);
 	if (w->file.flags & BPF_FILE_TABLE)
 		return rows_step(w, inside - w->last.start + w->last.offset);
 	return w->file.flags & BPF_FILE_DEFER ? STOP_DEFERRED : unwind_frame_pointer(w);

@@ -20,14 +20,13 @@ static bool inbox_range(struct inbox *inbox, const struct message_range *r,
 	*range = (struct record_range){.start = r->start,
 				       .end = r->end,
 				       .offset = r->offset,
-				       .flags = r->flags & (RANGE_ANON | RANGE_VDSO)};
-	if (range->flags)
+				       .file_id = r->flags & RANGE_VDSO ? RECORD_VDSO_FILE_ID : 0,
+				       .flags = r->flags & RANGE_ANON};
+	if (r->flags)
 		return true;
 	file = files_of(inbox->introduce->files, r->dev_major, r->dev_minor, r->inode, 0, "");
-	if (!file)
-		return false;
-	range->file_id = file->id;
-	return true;
+	range->file_id = file ? file->id : 0;
+	return file;
 }
 
 static void inbox_collect(struct inbox *inbox, const struct message_ranges *m)

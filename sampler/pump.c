@@ -25,10 +25,10 @@ static bool pump_range(struct files *files, const union sideband_record *r,
 				       .end = r->mmap2.start + r->mmap2.len,
 				       .offset = r->mmap2.offset};
 	if (strcmp(r->mmap2.path, "[vdso]") == 0)
-		range->flags = RANGE_VDSO;
+		range->file_id = RECORD_VDSO_FILE_ID;
 	else if (r->mmap2.inode == 0 || strncmp(r->mmap2.path, "/memfd:", 7) == 0)
 		range->flags = RANGE_ANON;
-	if (range->flags)
+	if (range->flags || range->file_id)
 		return true;
 	file = files_of(files, r->mmap2.dev_major, r->mmap2.dev_minor, r->mmap2.inode,
 			r->mmap2.generation, r->mmap2.path);

@@ -159,8 +159,9 @@ struct record_range {
 	__u32 flags;	  /* RANGE_* */
 };
 #define RANGE_ANON 1
-#define RANGE_VDSO 2
-/* The vdso is in no file, but has a table under this id; ids of files do not come that far. */
+#define RANGE_VDSO 2 /* in what the broker answers; everywhere else it has a file id */
+/* The vdso is in no file, but has a table and names under this id; ids of files do not come that
+ * far. */
 #define RECORD_VDSO_FILE_ID 0xffffffffu
 
 enum process_flag {

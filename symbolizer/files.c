@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolizer/files.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "symbolizer/filetable.h"
@@ -77,12 +79,54 @@ void files_close(struct files *files)
 	lru_fini(&files->table);
 }
 
-struct file *files_get(struct files *files, uint32_t file_id)
+/* Give up the open file that was not used for longest. */
+static void files_close_oldest(struct files *files)
 {
-	struct file *file = lru_get(&files->table, file_id);
+	struct file *file = lru_oldest(&files->table);
 
-	if (file)
-		return file;
+	while (file && file->slot < 0)
+		file = lru_newer(&files->table, &file->node);
+	if (!file)
+		return;
+	reader_remove(files->reader, file->slot);
+	file->slot = -1;
+}
+
+static void file_take_fd(struct files *files, struct file *file, int fd)
+{
+	if (fd < 0)
+		return;
+	if (file->slot >= 0)
+		reader_remove(files->reader, file->slot);
+	file->slot = -1;
+	while (files->reader->files >= READER_FILES_MAX)
+		files_close_oldest(files);
+	file->slot = reader_add(files->reader, fd);
+	file->need_ms = 0;
+}
+
+/* The kernel maps the same vdso into every process: what is in ours, as a file. */
+static void files_open_vdso(struct files *files, struct file *file)
+{
+	const Elf64_Ehdr *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+	int fd = -1;
+
+	if (vdso) {
+		/* Its sections' headers are the last of it. */
+		file->key.size_bytes = vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize;
+		fd = filetable_memfd(vdso, file->key.size_bytes);
+	}
+	if (!file->path)
+		file->path = strdup("[vdso]");
+	file->received = true;
+	file->refused = fd < 0;
+	file_take_fd(files, file, fd);
+}
+
+static struct file *files_new(struct files *files, uint32_t file_id)
+{
+	struct file *file;
+
 	if (files->table.count >= FILES_MAX)
 		file_free(files, lru_oldest(&files->table));
 	file = calloc(1, sizeof(*file));
@@ -91,6 +135,17 @@ struct file *files_get(struct files *files, uint32_t file_id)
 	file->slot = -1;
 	file->generation = ++files->generations;
 	lru_add(&files->table, &file->node, file_id);
+	return file;
+}
+
+struct file *files_get(struct files *files, uint32_t file_id)
+{
+	struct file *file = lru_get(&files->table, file_id);
+
+	if (!file)
+		file = files_new(files, file_id);
+	if (file && file_id == RECORD_VDSO_FILE_ID && file->slot < 0 && !file->refused)
+		files_open_vdso(files, file);
 	return file;
 }
 
@@ -131,39 +186,6 @@ void files_record(struct files *files, const struct record_file *record)
 	files->arrivals++;
 }
 
-/* Give up the open file that was not used for longest. */
-static void files_close_oldest(struct files *files)
-{
-	struct file *file = lru_oldest(&files->table);
-
-	while (file && file->slot < 0)
-		file = lru_newer(&files->table, &file->node);
-	if (!file)
-		return;
-	reader_remove(files->reader, file->slot);
-	file->slot = -1;
-}
-
-static void file_take_fd(struct files *files, struct file *file, int fd)
-{
-	if (fd < 0)
-		return;
-	if (file->slot >= 0)
-		reader_remove(files->reader, file->slot);
-	file->slot = -1;
-	while (files->reader->files >= READER_FILES_MAX)
-		files_close_oldest(files);
-	file->slot = reader_add(files->reader, fd);
-	file->need_ms = 0;
-}
-
-void files_take(struct files *files, struct file *file, int fd, uint64_t size_bytes)
-{
-	file->key.size_bytes = size_bytes;
-	file->received = true;
-	file_take_fd(files, file, fd);
-}
-
 void files_message(struct files *files, const struct message_file *message, int fd)
 {
 	struct file *file = files_get(files, message->file_id);
@@ -193,8 +215,8 @@ void files_message(struct files *files, const struct message_file *message, int 
 }
 
 /*
- * A file that is overwritten in place while nobody runs it keeps its inode, and so its id: nobody but
- * who holds it open can notice. What is open is that very file, so its new content is at hand.
+ * A file that is overwritten in place while nobody runs it keeps its inode, and so its id: nobody
+ * but who holds it open can notice. What is open is that very file, so its new content is at hand.
  */
 void files_mapped(struct files *files, uint32_t file_id)
 {
@@ -203,7 +225,8 @@ void files_mapped(struct files *files, uint32_t file_id)
 	uint64_t mtime_ns;
 	int slot;
 
-	if (!file || file->slot < 0 || !file->key.inode || reader_stat(files->reader, file->slot, &st))
+	if (!file || file->slot < 0 || !file->key.inode ||
+	    reader_stat(files->reader, file->slot, &st))
 		return;
 	mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec;
 	if (file->key.mtime_ns == mtime_ns && file->key.size_bytes == (uint64_t)st.st_size)
@@ -328,5 +351,7 @@ const char *file_module(const struct file *file)
 
 	if (!file->path)
 		return "?";
+	if (file->node.key == RECORD_VDSO_FILE_ID)
+		return "vdso";
 	return slash && slash[1] ? slash + 1 : file->path;
 }

@@ -79,12 +79,10 @@ void files_close(struct files *files);
 void files_record(struct files *files, const struct record_file *record);
 /* A process maps it: look whether it still is what it was. */
 void files_mapped(struct files *files, uint32_t file_id);
-/* A file that comes from nobody; takes the fd. */
-void files_take(struct files *files, struct file *file, int fd, uint64_t size_bytes);
 /* Takes the fd; -1 when the broker had none. */
 void files_message(struct files *files, const struct message_file *message, int fd);
 
-/* The entry of this id, made when there is none. NULL when memory is out. */
+/* The entry of this id, made when there is none; the vdso's is open. NULL when memory is out. */
 struct file *files_get(struct files *files, uint32_t file_id);
 /* Ask the sampler for the file, if it is not here and it is time. */
 void files_need(struct files *files, struct file *file, uint64_t now_ns);

@@ -2,13 +2,11 @@
 #define _GNU_SOURCE
 #include "symbolizer/filetable.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -124,23 +122,6 @@ static void filetable_send(struct filetables *tables, struct file *file)
 	close(fd);
 }
 
-/* The kernel maps the same vdso into every process: what is in ours, as a file. */
-static void filetable_open_vdso(struct filetables *tables, struct file *file)
-{
-	const Elf64_Ehdr *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
-	size_t bytes;
-	int fd;
-
-	if (!vdso)
-		return;
-	/* Its sections' headers are the last of it. */
-	bytes = vdso->e_shoff + (size_t)vdso->e_shnum * vdso->e_shentsize;
-	fd = filetable_memfd(vdso, bytes);
-	if (fd < 0)
-		return;
-	files_take(tables->files, file, fd, bytes);
-}
-
 static void filetable_keep(struct filetables *tables, struct file *file)
 {
 	tables->bytes += file->table_bytes;
@@ -201,13 +182,11 @@ const struct table_header *filetable_get(struct filetables *tables, uint32_t fil
 	*missing = false;
 	if (!file)
 		return NULL;
-	if (file_id == RECORD_VDSO_FILE_ID && !file->table && !file->table_none && file->slot < 0)
-		filetable_open_vdso(tables, file);
 	if (file->slot < 0 || file->table || file->table_none ||
 	    !peers_borrow(tables->peers, file, tables->now_ns))
 		filetable_make(tables, file);
 	/* One that the broker does not open is walked by frame pointers until it does. */
-	if (file_id != RECORD_VDSO_FILE_ID && !file->table && !file->table_none && !file->refused) {
+	if (!file->table && !file->table_none && !file->refused) {
 		*missing = true;
 		if (!tables->missing)
 			tables->missing = file;

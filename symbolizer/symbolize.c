@@ -190,23 +190,6 @@ static int symbolize_cached(struct symbolize *s, struct file *file, uint64_t add
 	return symbolize_push(s, location, outcome);
 }
 
-/* Code that is in no file. One location for all: an absolute address tells nobody anything. */
-static int symbolize_unmapped(struct symbolize *s, const struct record_range *range, uint64_t addr)
-{
-	uint32_t mapping;
-
-	if (!range || !(range->flags & RANGE_VDSO))
-		return symbolize_push(s,
-				      symbolize_location(s, 0, 0, SYMBOL_FRAME_NATIVE, "[unknown]"),
-				      FRAME_UNKNOWN);
-	mapping = symbolize_plain_mapping(s, "[vdso]");
-	return symbolize_push(s,
-			      mapping ? symbolize_location(s, mapping, addr - range->start,
-							   SYMBOL_FRAME_NATIVE, "[vdso]")
-				      : 0,
-			      FRAME_UNNAMED);
-}
-
 void symbolize_begin(struct symbolize *s)
 {
 	s->locations_n = 0;
@@ -233,9 +216,11 @@ int symbolize_frame(struct symbolize *s, const struct process *process, const st
 			addr = addr - range->start + range->offset;
 	}
 	file = file_id ? files_get(s->files, file_id) : NULL;
-	if (!file)
-		return symbolize_unmapped(s, range, addr);
-	return symbolize_cached(s, file, addr);
+	if (file)
+		return symbolize_cached(s, file, addr);
+	/* In no file. One location for all: an absolute address tells nobody anything. */
+	return symbolize_push(s, symbolize_location(s, 0, 0, SYMBOL_FRAME_NATIVE, "[unknown]"),
+			      FRAME_UNKNOWN);
 }
 
 uint32_t symbolize_end(struct symbolize *s)

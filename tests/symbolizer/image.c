@@ -84,7 +84,7 @@ static void image_maps(struct image *image, struct files *files)
 		assert_true(image->ranges_n < IMAGE_RANGES_MAX);
 		*range = (struct record_range){start, end, offset, 0, RANGE_ANON};
 		if (!strcmp(path, "[vdso]"))
-			range->flags = RANGE_VDSO;
+			*range = (struct record_range){start, end, 0, RECORD_VDSO_FILE_ID, 0};
 		if (path[0] == '/') {
 			range->flags = 0;
 			range->file_id = image_file(image, files, path);

@@ -94,7 +94,7 @@ static void introduce(struct harness *h, const struct self *self)
 	harness_push_file(h, SELF, self->path);
 	harness_push_process(h, PID, START, 0);
 	harness_push_range(h, PID, self->start, self->end, self->offset, SELF, 0);
-	harness_push_range(h, PID, 0x7fff00000000, 0x7fff00002000, 0, 0, RANGE_VDSO);
+	harness_push_range(h, PID, 0x7fff00000000, 0x7fff00002000, 0, RECORD_VDSO_FILE_ID, 0);
 	harness_send_info(h, PID, START, "/usr/bin/known", DOCKER);
 	harness_send_file(h, SELF, self->path);
 }
@@ -152,7 +152,7 @@ static void test_names(void **state)
 	assert_true(harness_next(&h, &out, 10000));
 	harness_stack(&h, &out, text, sizeof(text));
 	assert_string_equal(text, "do_work;driver_poll;do_work;known_leaf;known_caller;known_leaf;"
-				  "[vdso];[unknown];[worker_test+0x0]");
+				  "[vdso+0x10];[unknown];[worker_test+0x0]");
 	assert_int_equal(out.seq, 1);
 	assert_int_equal(out.pid, PID);
 	assert_int_equal(out.period_ns, 1000);
