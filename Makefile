@@ -113,6 +113,7 @@ budget:
 bench: all workloads
 	$(Q)bench/overhead
 	$(Q)bench/unwind-cost
+	$(Q)bench/tables
 
 # Lives that come and go, and whether anything is left of them: two minutes.
 soak: all workloads
