@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/doctor.h"
 #include "cli/options.h"
 #include "cli/record.h"
 #include "cli/run.h"
@@ -37,6 +38,12 @@ static const struct {
 	 "\n"
 	 "  sudo sconce status\n"
 	 "  sudo sconce status --json\n"},
+	{"doctor", COMMAND_DOCTOR, doctor_main,
+	 "Say what this machine gives, and what is lost without the rest.\n"
+	 "\n"
+	 "  sudo sconce doctor\n"
+	 "\n"
+	 "Exit code 0: profiling is possible. 1: it is not.\n"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -48,8 +55,9 @@ static int usage(FILE *out, int code)
 	      "  sudo sconce run                                  profile, look at it in the browser\n"
 	      "  sudo sconce record -a -d 10s -o all.folded       profile into a file\n"
 	      "  sudo sconce status                               is it well?\n"
+	      "  sudo sconce doctor                               what does it lack here?\n"
 	      "\n"
-	      "  sconce COMMAND --help    the options of run, record or status\n"
+	      "  sconce COMMAND --help    the options of a command\n"
 	      "  sconce --version\n",
 	      out);
 	return code;

@@ -15,6 +15,7 @@
 #define RUN COMMAND_RUN
 #define RECORD COMMAND_RECORD
 #define STATUS COMMAND_STATUS
+#define DOCTOR COMMAND_DOCTOR
 #define BOTH (RUN | RECORD)
 #define KIB 1024ull
 #define MIB (1024 * KIB)
@@ -96,7 +97,7 @@ static const struct option {
 	O("config", 'c', BOTH | STATUS, TYPE_TEXT, TEXT(config_file), {0}, "FILE", "YAML, keys as the flags: otlp_endpoint: ..."),
 	O("unsafe-kernel", 0, BOTH, TYPE_BOOL, FIELD(unsafe_kernel), 0, 0, {0}, NULL, "start on a kernel that may hang"),
 	O("verbose", 'v', BOTH, TYPE_BOOL, FIELD(verbose), 0, 0, {0}, NULL, "say more"),
-	O("help", 'h', BOTH | STATUS, TYPE_BOOL, FIELD(help), 0, 0, {0}, NULL, "this text"),
+	O("help", 'h', BOTH | STATUS | DOCTOR, TYPE_BOOL, FIELD(help), 0, 0, {0}, NULL, "this text"),
 	/* clang-format on */
 };
 

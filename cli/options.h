@@ -15,7 +15,7 @@
 
 #include "proto/config.h"
 
-enum options_command { COMMAND_RUN = 1, COMMAND_RECORD = 2, COMMAND_STATUS = 4 };
+enum options_command { COMMAND_RUN = 1, COMMAND_RECORD = 2, COMMAND_STATUS = 4, COMMAND_DOCTOR = 8 };
 
 struct options {
 	struct config config;
