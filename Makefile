@@ -115,7 +115,7 @@ bench: all workloads
 	$(Q)bench/unwind-cost
 	$(Q)bench/tables
 
-# Lives that come and go, and whether anything is left of them: two minutes.
+# Lives that come and go, and whether anything is left of them: three minutes.
 soak: all workloads
 	$(Q)bench/soak
 
