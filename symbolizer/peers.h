@@ -20,7 +20,7 @@
 #include "proto/channel.h"
 #include "symbolizer/files.h"
 
-/* The largest table that was seen takes 2 seconds to make (libLLVM); a sample waits as long. */
+/* The slowest table that was seen takes 0.4 s (node); its owner may have others to make first. */
 #define PEERS_WAIT_NS 3000000000ull
 #define PEERS_ASKED_MAX 64
 

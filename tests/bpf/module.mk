@@ -1,8 +1,10 @@
 # Tests of bpf/ and of the loader: the walk as an ordinary program, then the object in the kernel.
-TESTS += tests/bpf/walk_test tests/bpf/load_test tests/bpf/loader_test \
+TESTS += tests/bpf/walk_test tests/bpf/walk_rows_test tests/bpf/load_test tests/bpf/loader_test \
 	tests/bpf/sideband_test tests/bpf/rows_test
 tests/bpf/walk_test_SRCS = tests/bpf/walk_test.c
 tests/bpf/walk_test_LIBS = -lcmocka
+tests/bpf/walk_rows_test_SRCS = tests/bpf/walk_rows_test.c
+tests/bpf/walk_rows_test_LIBS = -lcmocka
 tests/bpf/load_test_SRCS = tests/bpf/load_test.c tests/bpf/rig.c tests/bpf/busy.c \
 	tests/bpf/chain.c $(LOADER_SRCS) proto/config.c shm/segment.c
 tests/bpf/load_test_LIBS = -lcmocka $(LOADER_LIBS)
