@@ -4,7 +4,7 @@ BPF_SRCS = bpf/maps.bpf.c bpf/sample.bpf.c bpf/fork.bpf.c
 PROGRAMS += sconce-loader
 LOADER_SRCS = supervisor/loader_bpf.c supervisor/loader_perf.c
 LOADER_LIBS = -lbpf -lelf -lz
-sconce-loader_SRCS = supervisor/loader.c $(LOADER_SRCS) supervisor/log.c supervisor/sandbox.c \
+sconce-loader_SRCS = supervisor/loader.c $(LOADER_SRCS) supervisor/log.c $(SANDBOX_SRCS) \
 	$(SHM_SRCS) $(PROTO_SRCS)
-sconce-loader_LIBS = $(LOADER_LIBS)
+sconce-loader_LIBS = $(LOADER_LIBS) $(SANDBOX_LIBS)
 $(BUILD)/supervisor/loader_bpf.o: $(BUILD)/gen/bpf/sconce.skel.h

@@ -177,8 +177,7 @@ int main(int argc, char **argv)
 	for (uint32_t k = 0; k < self.child.config->workers && k < WORKERS_MAX; k++)
 		channel_init(&self.worker[k], FD_BROKER_WORKERS + (int)k, ROLE_BROKER,
 			     ROLE_SYMBOLIZER, true);
-	sandbox_enter(ROLE_BROKER);
-	child_ready(&self.child);
+	child_ready(&self.child, sandbox_enter(ROLE_BROKER, NULL));
 	while (child_continue(&self.child)) {
 		poll(wait, 2, TURN_MS);
 		err = channel_recv(&self.sampler, &message, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/record.h"
 #include "cli/run.h"
+#include "cli/seccomp.h"
 #include "cli/status.h"
 
 static const struct {
@@ -44,6 +45,10 @@ static const struct {
 	 "  sudo sconce doctor\n"
 	 "\n"
 	 "Exit code 0: profiling is possible. 1: it is not.\n"},
+	{"seccomp-profile", COMMAND_SECCOMP, seccomp_main,
+	 "Print the seccomp profile for the container of a role, as OCI JSON.\n"
+	 "\n"
+	 "  sconce seccomp-profile symbolizer > symbolizer.json\n"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

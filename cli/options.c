@@ -97,7 +97,7 @@ static const struct option {
 	O("config", 'c', BOTH | STATUS, TYPE_TEXT, TEXT(config_file), {0}, "FILE", "YAML, keys as the flags: otlp_endpoint: ..."),
 	O("unsafe-kernel", 0, BOTH, TYPE_BOOL, FIELD(unsafe_kernel), 0, 0, {0}, NULL, "start on a kernel that may hang"),
 	O("verbose", 'v', BOTH, TYPE_BOOL, FIELD(verbose), 0, 0, {0}, NULL, "say more"),
-	O("help", 'h', BOTH | STATUS | DOCTOR, TYPE_BOOL, FIELD(help), 0, 0, {0}, NULL, "this text"),
+	O("help", 'h', BOTH | STATUS | DOCTOR | COMMAND_SECCOMP, TYPE_BOOL, FIELD(help), 0, 0, {0}, NULL, "this text"),
 	/* clang-format on */
 };
 
@@ -351,6 +351,8 @@ static int options_flags(struct options *options, int argc, char **argv, char *e
 			err = options_long(options, &at, error);
 		else if (word[0] == '-' && word[1])
 			err = options_letters(options, &at, error);
+		else if (options->command == COMMAND_SECCOMP && !options->argument)
+			options->argument = word;
 		else
 			return options_fail(error, word, options->command == COMMAND_RECORD
 								 ? "a program goes behind --"

@@ -15,7 +15,13 @@
 
 #include "proto/config.h"
 
-enum options_command { COMMAND_RUN = 1, COMMAND_RECORD = 2, COMMAND_STATUS = 4, COMMAND_DOCTOR = 8 };
+enum options_command {
+	COMMAND_RUN = 1,
+	COMMAND_RECORD = 2,
+	COMMAND_STATUS = 4,
+	COMMAND_DOCTOR = 8,
+	COMMAND_SECCOMP = 16
+};
 
 struct options {
 	struct config config;
@@ -24,6 +30,7 @@ struct options {
 	char config_file[1024];
 	char output[1024];
 	bool json, verbose, help, unsafe_kernel;
+	const char *argument; /* of seccomp-profile, NULL if none */
 	char **program; /* what follows "--", NULL if nothing */
 };
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "cli/bpfstat.h"
 #include "cli/snapshot.h"
 #include "proto/channel.h"
+#include "supervisor/profiles.h"
 
 #define ANSWER_MS 5000
 
@@ -26,16 +28,47 @@ struct status_process {
 	uint64_t pss_bytes;
 };
 
-static const char *const capability_names[] = {
-	"CHOWN",	  "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER",	       "FSETID",
-	"KILL",		  "SETGID",	  "SETUID",	     "SETPCAP",	       "LINUX_IMMUTABLE",
-	"NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN",    "NET_RAW",	       "IPC_LOCK",
-	"IPC_OWNER",	  "SYS_MODULE",	  "SYS_RAWIO",	     "SYS_CHROOT",     "SYS_PTRACE",
-	"SYS_PACCT",	  "SYS_ADMIN",	  "SYS_BOOT",	     "SYS_NICE",       "SYS_RESOURCE",
-	"SYS_TIME",	  "SYS_TTY_CONFIG", "MKNOD",	     "LEASE",	       "AUDIT_WRITE",
-	"AUDIT_CONTROL",  "SETFCAP",	  "MAC_OVERRIDE",    "MAC_ADMIN",      "SYSLOG",
-	"WAKE_ALARM",	  "BLOCK_SUSPEND", "AUDIT_READ",     "PERFMON",	       "BPF",
-	"CHECKPOINT_RESTORE"};
+static const char *const capability_names[] = {"CHOWN",
+					       "DAC_OVERRIDE",
+					       "DAC_READ_SEARCH",
+					       "FOWNER",
+					       "FSETID",
+					       "KILL",
+					       "SETGID",
+					       "SETUID",
+					       "SETPCAP",
+					       "LINUX_IMMUTABLE",
+					       "NET_BIND_SERVICE",
+					       "NET_BROADCAST",
+					       "NET_ADMIN",
+					       "NET_RAW",
+					       "IPC_LOCK",
+					       "IPC_OWNER",
+					       "SYS_MODULE",
+					       "SYS_RAWIO",
+					       "SYS_CHROOT",
+					       "SYS_PTRACE",
+					       "SYS_PACCT",
+					       "SYS_ADMIN",
+					       "SYS_BOOT",
+					       "SYS_NICE",
+					       "SYS_RESOURCE",
+					       "SYS_TIME",
+					       "SYS_TTY_CONFIG",
+					       "MKNOD",
+					       "LEASE",
+					       "AUDIT_WRITE",
+					       "AUDIT_CONTROL",
+					       "SETFCAP",
+					       "MAC_OVERRIDE",
+					       "MAC_ADMIN",
+					       "SYSLOG",
+					       "WAKE_ALARM",
+					       "BLOCK_SUSPEND",
+					       "AUDIT_READ",
+					       "PERFMON",
+					       "BPF",
+					       "CHECKPOINT_RESTORE"};
 
 #define CAPABILITIES (sizeof(capability_names) / sizeof(capability_names[0]))
 
@@ -106,6 +139,38 @@ static void status_capabilities_text(uint64_t set, char *text, size_t size)
 					      capability_names[i]);
 }
 
+static const char *const layer_names[] = {
+#define LAYER(NAME, name) #name,
+    PROFILE_LAYERS(LAYER)
+#undef LAYER
+};
+
+/* What a process says that it is confined by. */
+static uint32_t status_layers(const struct snapshot *s, uint32_t slot)
+{
+	const struct ledger *ledger = slot < SLOT_COUNT ? s->ledgers[slot] : NULL;
+
+	return ledger ? (uint32_t)atomic_load(&ledger->layers) : 0;
+}
+
+/* "seccomp,landlock", or what it lacks: "without root". */
+static void status_layers_text(uint32_t layers, enum role role, char *text, size_t size)
+{
+	uint32_t lacks = profiles_layers(role) & ~layers;
+	size_t n = 0;
+
+	*text = 0;
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < LAYER_COUNT; i++)
+			if ((pass ? lacks : layers) & 1u << i && n < size)
+				n += (size_t)snprintf(text + n, size - n, "%s%s",
+						      pass && !(lacks & ((1u << i) - 1))
+							  ? " without "
+						      : n ? ","
+							  : "",
+						      layer_names[i]);
+}
+
 static double status_uptime_s(const struct message_status *status)
 {
 	struct timespec t;
@@ -117,7 +182,7 @@ static double status_uptime_s(const struct message_status *status)
 static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 {
 	const struct message_status *status = &s->status;
-	char capabilities[128];
+	char capabilities[128], layers[128];
 	const char *role = "";
 
 	printf("%u Hz, up %.0f s, BPF maps %.1f MiB, all memory at most %.0f MiB%s%s\n",
@@ -130,16 +195,18 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 		       (unsigned long long)bpf->run_count);
 	putchar('\n');
 	printf("%-12s %4s %8s %6s %8s %8s %8s  %s\n", "process", "slot", "pid", "uid", "cpu s",
-	       "pss MiB", "restarts", "capabilities");
+	       "pss MiB", "restarts", "capabilities; confined by");
 	for (uint32_t i = 0; i < status->processes_n; i++) {
 		const struct message_status_process *p = &status->processes[i];
 		struct status_process process = status_process(p);
 
 		status_capabilities_text(process.capabilities, capabilities, sizeof(capabilities));
-		printf("%-12s %4u %8d %6u %8.2f %8.1f %8u  %s", role_name((enum role)p->role),
+		status_layers_text(status_layers(s, p->slot), (enum role)p->role, layers,
+				   sizeof(layers));
+		printf("%-12s %4u %8d %6u %8.2f %8.1f %8u  %s%s%s", role_name((enum role)p->role),
 		       p->slot, p->pid, process.uid, process.cpu_s,
 		       (double)process.pss_bytes / 0x1p20, p->restarts,
-		       p->pid ? capabilities : "(not running)");
+		       p->pid ? capabilities : "(not running)", *layers ? "; " : "", layers);
 		if (p->abandoned)
 			printf("  abandoned %u", p->abandoned);
 		putchar('\n');
@@ -163,8 +230,7 @@ static void status_print_json(const struct snapshot *s, const struct bpfstat *bp
 	       "\"memory_limit_bytes\":%llu,\"lost\":%llu,\"processes\":[",
 	       SCONCE_VERSION, status->rate_hz, status_uptime_s(status), status->viewer_url,
 	       (unsigned long long)bpf->map_bytes, (unsigned long long)bpf->run_ns,
-	       (unsigned long long)bpf->run_count,
-	       (unsigned long long)status->memory_limit_bytes,
+	       (unsigned long long)bpf->run_count, (unsigned long long)status->memory_limit_bytes,
 	       (unsigned long long)snapshot_lost(s));
 	for (uint32_t i = 0; i < status->processes_n; i++) {
 		const struct message_status_process *p = &status->processes[i];
@@ -178,6 +244,10 @@ static void status_print_json(const struct snapshot *s, const struct bpfstat *bp
 				printf("%s\"%s\"", comma, capability_names[c]);
 				comma = ",";
 			}
+		printf("],\"layers\":[");
+		for (int l = 0, n = 0; l < LAYER_COUNT; l++)
+			if (status_layers(s, p->slot) & 1u << l)
+				printf("%s\"%s\"", n++ ? "," : "", layer_names[l]);
 		printf("],\"cpu_s\":%.2f,\"pss_bytes\":%llu,\"restarts\":%u,\"abandoned\":%u}",
 		       process.cpu_s, (unsigned long long)process.pss_bytes, p->restarts,
 		       p->abandoned);

@@ -14,6 +14,7 @@
 #include "exporter/batch.h"
 #include "exporter/file.h"
 #include "exporter/intake.h"
+#include "exporter/places.h"
 #include "exporter/spool.h"
 #include "exporter/transport.h"
 #include "supervisor/child.h"
@@ -130,8 +131,8 @@ int main(int argc, char **argv)
 
 	child_start(&exporter.child, ROLE_EXPORTER, argc, argv);
 	main_open(&exporter);
-	sandbox_enter(ROLE_EXPORTER);
-	child_ready(&exporter.child);
+	child_ready(&exporter.child,
+		    sandbox_enter(ROLE_EXPORTER, places_readable(exporter.child.config)));
 	while (child_continue(&exporter.child))
 		main_turn(&exporter);
 	if (exporter.transport.multi)

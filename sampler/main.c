@@ -218,8 +218,7 @@ int main(int argc, char **argv)
 	child_start(&self.child, ROLE_SAMPLER, argc, argv);
 	open_all();
 	self.child.on_chunk = on_chunk;
-	sandbox_enter(ROLE_SAMPLER);
-	child_ready(&self.child);
+	child_ready(&self.child, sandbox_enter(ROLE_SAMPLER, NULL));
 	while (child_continue(&self.child)) {
 		bool hurry = (self.child.draining && !self.child.drained) ||
 			     self.pump.introduce.now_ns < self.pump.introduce.hurry_ns;

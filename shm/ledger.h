@@ -57,7 +57,8 @@ struct ledger {
 	 * that ends its worker again and again is given up (lost_symbolizer_poison).
 	 */
 	_Atomic uint64_t attempt_position, attempts;
-	char pad[SEGMENT_PAGE - 40];
+	_Atomic uint64_t layers; /* of confinement, as bits (supervisor/sandbox.h) */
+	char pad[SEGMENT_PAGE - 48];
 	struct ledger_entry entry[2];
 };
 

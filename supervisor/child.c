@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,10 +65,13 @@ void child_start(struct child *child, enum role role, int argc, char **argv)
 	channel_init(&child->supervisor, FD_SUPERVISOR, role, ROLE_SUPERVISOR, true);
 }
 
-void child_ready(struct child *child)
+void child_ready(struct child *child, uint32_t layers)
 {
 	struct message_empty none = {0};
-	int err = channel_send(&child->supervisor, MESSAGE_READY, &none, NULL, 0);
+	int err;
+
+	atomic_store(&child->ledger.shared->layers, layers);
+	err = channel_send(&child->supervisor, MESSAGE_READY, &none, NULL, 0);
 
 	if (err)
 		fatal("cannot tell the supervisor that we are ready: %s", strerror(-err));

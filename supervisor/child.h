@@ -33,7 +33,8 @@ struct child {
 
 /* argv[1] is the slot number. Never returns on failure. */
 void child_start(struct child *child, enum role role, int argc, char **argv);
-void child_ready(struct child *child);
+/* With what sandbox_enter() returned. */
+void child_ready(struct child *child, uint32_t layers);
 
 /*
  * Read the supervisor's socket without waiting. False when this process has to leave: the supervisor

@@ -164,7 +164,7 @@ int main(void)
 	config = loader_map_config();
 	channel_init(&supervisor, FD_SUPERVISOR, ROLE_LOADER, ROLE_SUPERVISOR, true);
 	/* This takes no right away that loading needs. */
-	sandbox_enter(ROLE_LOADER);
+	sandbox_enter(ROLE_LOADER, NULL);
 	loaded.error = -(config->runtime.chunks ? loader_add_chunk : loader_work)(&supervisor, config,
 										&loaded);
 	loader_send(&supervisor, MESSAGE_LOADED, &loaded, NULL);

@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -24,8 +25,8 @@
 
 /* All that a role may ever hold; whoever is not listed holds nothing. */
 static const uint64_t capabilities[ROLE_COUNT] = {
-	[ROLE_LOADER] = CAP(BPF) | CAP(PERFMON),
-	[ROLE_BROKER] = CAP(SYS_PTRACE) | CAP(CHECKPOINT_RESTORE) | CAP(DAC_READ_SEARCH),
+    [ROLE_LOADER] = CAP(BPF) | CAP(PERFMON),
+    [ROLE_BROKER] = CAP(SYS_PTRACE) | CAP(CHECKPOINT_RESTORE) | CAP(DAC_READ_SEARCH),
 };
 
 static int spawn_capset(uint64_t effective, uint64_t inheritable)
@@ -71,8 +72,8 @@ static void spawn_privilege(uint32_t uid, uint64_t wanted)
 }
 
 /*
- * First everything out of the way, above the highest number in use; then what is below goes, each one
- * moves to its number, and the copies go.
+ * First everything out of the way, above the highest number in use; then what is below goes, each
+ * one moves to its number, and the copies go.
  */
 static void spawn_descriptors(const struct wire *wires, size_t n, int *binary)
 {
@@ -102,7 +103,8 @@ static void spawn_signals(void)
 {
 	sigset_t none;
 
-	/* A job of a shell in the background was started with some ignored, and would pass that on. */
+	/* A job of a shell in the background was started with some ignored, and would pass that on.
+	 */
 	for (int i = 1; i < NSIG; i++)
 		signal(i, SIG_DFL);
 	/* Ctrl-C reaches the whole foreground group, also before child_start() sees to it. */
@@ -132,16 +134,29 @@ static noreturn void spawn_child(int slot, const struct config *config, const st
 	if (role == ROLE_LOADER && config->runtime.perf_event_paranoid >= 3)
 		wanted |= CAP(SYS_ADMIN);
 	spawn_privilege(config->uid_base + (uint32_t)slot, wanted);
-	/* The change of uid cleared it; and the parent may have ended before it was set. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || getppid() != parent)
+	/*
+	 * The change of uid cleared it; and the parent may have ended before it was set. In a pid
+	 * namespace there is no parent to be seen; the end of its socket tells the same.
+	 */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) || (getpid() != 1 && getppid() != parent))
 		fatal("%s outlived its supervisor", name);
 	/* The cli has left in ours what the exporter needs; see session.c. */
 	execveat(binary, "", argv, role == ROLE_EXPORTER ? environ : plain, AT_EMPTY_PATH);
 	fatal("cannot execute %s as uid %u: %m", name, getuid());
 }
 
-pid_t spawn_process(int slot, const struct config *config, const struct wire *wires,
-		    size_t wires_n)
+/* fork(); for those who need none of it without the network, processes and ipc of the machine. */
+static pid_t spawn_fork(enum role role)
+{
+	const unsigned long apart = CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+	long pid = -1;
+
+	if (role == ROLE_SYMBOLIZER)
+		pid = syscall(SYS_clone, apart | SIGCHLD, NULL, NULL, NULL, NULL);
+	return pid < 0 ? fork() : (pid_t)pid;
+}
+
+pid_t spawn_process(int slot, const struct config *config, const struct wire *wires, size_t wires_n)
 {
 	pid_t parent = getpid(), pid;
 	char name[32];
@@ -151,7 +166,7 @@ pid_t spawn_process(int slot, const struct config *config, const struct wire *wi
 	binary = openat(FD_SUPERVISOR_BINARIES, name, O_PATH | O_CLOEXEC);
 	if (binary < 0)
 		return -errno;
-	pid = fork();
+	pid = spawn_fork(slot_role(slot));
 	if (pid == 0)
 		spawn_child(slot, config, wires, wires_n, binary, parent);
 	err = errno;

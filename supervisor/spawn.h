@@ -12,8 +12,8 @@
 
 #include "supervisor/wiring.h"
 
-/* Start the process of a slot, from FD_SUPERVISOR_BINARIES, under its own uid, on these descriptors.
- * Its pid, or -errno. */
+/* Start the process of a slot, from FD_SUPERVISOR_BINARIES, under its own uid, on these
+ * descriptors. Its pid, or -errno. */
 pid_t spawn_process(int slot, const struct config *config, const struct wire *wires,
 		    size_t wires_n);
 

@@ -20,8 +20,7 @@ int main(int argc, char **argv)
 	err = worker_open(&worker, &child);
 	if (err)
 		fatal("cannot open what the supervisor handed over: %s", strerror(-err));
-	sandbox_enter(ROLE_SYMBOLIZER);
-	child_ready(&child);
+	child_ready(&child, sandbox_enter(ROLE_SYMBOLIZER, NULL));
 	worker_introduce(&worker);
 	while (child_continue(&child))
 		if (!worker_turn(&worker))

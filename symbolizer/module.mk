@@ -17,5 +17,5 @@ CODEFLOW_SRCS = symbolizer/codegraph.c symbolizer/codeflow.c symbolizer/codetry.
 	symbolizer/codeconfirm.c symbolizer/coderows.c symbolizer/codestate.c symbolizer/x86.c
 # liburing.so of 2.3 lacks the calls that restrict a ring; the archive has them.
 SYMBOLIZER_LIBS = -lelf -l:liburing.a -liberty -lZydis
-sconce-symbolizer_SRCS = symbolizer/main.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS)
-sconce-symbolizer_LIBS = $(SYMBOLIZER_LIBS)
+sconce-symbolizer_SRCS = symbolizer/main.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS) $(SANDBOX_SRCS)
+sconce-symbolizer_LIBS = $(SYMBOLIZER_LIBS) $(SANDBOX_LIBS)

@@ -158,8 +158,7 @@ int main(int argc, char **argv)
 	intake_http = viewer_listen(FD_VIEWER_INTAKE, &intake, epoll_fd);
 	tzset(); /* opens /etc/localtime, which is out of reach below */
 
-	sandbox_enter(ROLE_VIEWER);
-	child_ready(&viewer.child);
+	child_ready(&viewer.child, sandbox_enter(ROLE_VIEWER, NULL));
 	viewer_run(&viewer, page_http, intake_http, epoll_fd);
 
 	http_close(page_http);

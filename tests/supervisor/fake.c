@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 	child_start(&child, slot_role(atoi(argv[1])), argc, argv);
 	if (fake_does(&child, "exit"))
 		_exit(3);
-	child_ready(&child);
+	child_ready(&child, 0);
 	if (fake_does(&child, "garbage"))
 		send(FD_SUPERVISOR, "garbage", 7, 0);
 	if (fake_does(&child, "stop"))
