@@ -13,3 +13,8 @@ tests/supervisor/fake_SRCS = tests/supervisor/fake.c $(CHILD_SRCS)
 tests/supervisor/probe_SRCS = tests/supervisor/probe.c
 $(BUILD)/tests/supervisor/watch_test: | $(BUILD)/tests/supervisor/fake
 $(BUILD)/tests/supervisor/spawn_test: | $(BUILD)/tests/supervisor/probe
+# Not of cmocka: it runs in the containers as well.
+TESTS += tests/supervisor/confinement_test
+tests/supervisor/confinement_test_SRCS = tests/supervisor/confinement_test.c supervisor/log.c $(SANDBOX_SRCS) \
+	$(SHM_SRCS) $(PROTO_SRCS)
+tests/supervisor/confinement_test_LIBS = $(SANDBOX_LIBS)
