@@ -237,7 +237,7 @@ def environment(**extra):
 class Node:
     """`sconce run` with sockets of its own; everything that is started here is ended by stop()."""
 
-    def __init__(self, *args, env=None, wait=True):
+    def __init__(self, *args, env=None, wait=True, prefix=()):
         check(os.path.exists(SCONCE), f"{SCONCE} is not built")
         self.dir = directory()
         self.port = free_port()
@@ -246,7 +246,7 @@ class Node:
                                SCONCE_LISTEN=f"127.0.0.1:{self.port}", **(env or {}))
         self.started = time.monotonic()
         self.started_boottime_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        self.process = start([SCONCE, "run", *map(str, args)], env=self.env, stdin=subprocess.DEVNULL,
+        self.process = start([*prefix, SCONCE, "run", *map(str, args)], env=self.env, stdin=subprocess.DEVNULL,
                              stdout=self.log, stderr=self.log)
         self.ledgers = Ledgers(self.process.pid)
         if wait:

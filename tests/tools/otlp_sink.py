@@ -18,6 +18,7 @@ import gzip
 import json
 import os
 import signal
+import ssl
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -97,8 +98,12 @@ class Server(ThreadingHTTPServer):
 
 
 class Sink:
-    def __init__(self, port=0, directory=None):
-        self.mode, self.port, self.directory = "ok", port, directory
+    def __init__(self, port=0, directory=None, certificate=None):
+        """certificate: a PEM file with the key in it; then it speaks TLS only."""
+        self.mode, self.port, self.directory, self.tls = "ok", port, directory, None
+        if certificate:
+            self.tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            self.tls.load_cert_chain(certificate)
         self.bodies, self.headers, self.requests, self.wrong_paths = [], [], 0, 0
         self.lock, self.released, self.server = threading.Lock(), threading.Event(), None
         self.start()
@@ -108,6 +113,8 @@ class Sink:
         self.released.clear()
         self.server = Server(("127.0.0.1", self.port), Handler)
         self.server.sink = self
+        if self.tls:
+            self.server.socket = self.tls.wrap_socket(self.server.socket, server_side=True)
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
