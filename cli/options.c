@@ -2,6 +2,7 @@
 #include "cli/options.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -361,6 +362,21 @@ static int options_flags(struct options *options, int argc, char **argv, char *e
 	return err;
 }
 
+/* The exporter, which reads it, works in another directory. */
+static int options_absolute(char *path, const char *flag, char *error)
+{
+	char whole[PATH_MAX];
+
+	if (!*path || path[0] == '/')
+		return 0;
+	errno = 0;
+	if (!realpath(path, whole) || strlen(whole) >= CONFIG_PATH_BYTES)
+		return options_fail(error, flag, "%s: %s", path,
+				    errno ? strerror(errno) : "the path is too long");
+	strcpy(path, whole);
+	return 0;
+}
+
 /* What one option alone cannot tell. */
 static int options_check(struct options *options, char *error)
 {
@@ -373,6 +389,10 @@ static int options_check(struct options *options, char *error)
 
 	if (config->run_dir[0] != '/' || strlen(config->run_dir) > 90)
 		return options_fail(error, "--run-dir", "has to be an absolute path of at most 90 bytes");
+	if (options_absolute(config->remote.certificate, "--otlp-certificate", error) ||
+	    options_absolute(config->remote.client_certificate, "--otlp-client-certificate", error) ||
+	    options_absolute(config->remote.client_key, "--otlp-client-key", error))
+		return -1;
 	if (config->sideband_pages & (config->sideband_pages - 1))
 		return options_fail(error, "--sideband-pages", "has to be a power of two");
 	if (config->viewer.enabled && !listen_valid(config->viewer.listen))

@@ -242,8 +242,19 @@ static void what_is_wrong_is_named(void **state)
 	refuses("http:// or https://", COMMAND_RUN, "--otlp-endpoint", "collector:4318");
 	refuses("not gzip or none", COMMAND_RUN, "--otlp-compression", "zstd");
 	refuses("absolute path", COMMAND_RUN, "--run-dir", "here");
+	refuses("No such file", COMMAND_RUN, "--otlp-certificate", "not/there.pem");
 	setenv("SCONCE_VIEWER", "perhaps", 1);
 	refuses("SCONCE_VIEWER: 'perhaps' is not true or false", COMMAND_RUN);
+}
+
+static void files_of_the_exporter_become_absolute(void **state)
+{
+	(void)state;
+	assert_int_equal(chdir("/etc"), 0);
+	good(COMMAND_RUN, "--otlp-certificate", "../etc/passwd");
+	assert_string_equal(options.config.remote.certificate, "/etc/passwd");
+	good(COMMAND_RUN, "--otlp-client-key", "/not/there.pem");
+	assert_string_equal(options.config.remote.client_key, "/not/there.pem");
 }
 
 static void text_that_is_too_long_is_refused(void **state)
@@ -354,6 +365,7 @@ int main(void)
 		cmocka_unit_test_setup(slot_variables, clean),
 		cmocka_unit_test_setup(recording, clean),
 		cmocka_unit_test_setup(what_is_wrong_is_named, clean),
+		cmocka_unit_test_setup(files_of_the_exporter_become_absolute, clean),
 		cmocka_unit_test_setup(text_that_is_too_long_is_refused, clean),
 		cmocka_unit_test_setup(every_option_has_a_variable_and_a_key, clean),
 		cmocka_unit_test_setup(help_is_at_most_80_columns_wide, clean),
