@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "supervisor/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 static const char *const level_names[] = {"error", "warn", "info"};
 static char process_name[32] = "sconce";
 static enum log_level max_level = LOG_INFO;
+static unsigned dropped; /* in this window */
 
 void log_init(int slot, enum log_level level)
 {
@@ -27,7 +29,7 @@ void log_init(int slot, enum log_level level)
 /* Is there room in this ten-second window? *suppressed: lines that went missing in the last one. */
 static int log_admit(unsigned *suppressed)
 {
-	static unsigned written, dropped;
+	static unsigned written;
 	static time_t window;
 	struct timespec now;
 
@@ -55,6 +57,7 @@ static void log_clean(char *text)
 
 static void log_write(enum log_level level, const char *format, va_list args)
 {
+	struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
 	char text[LOG_LINE_BYTES - 100], line[LOG_LINE_BYTES];
 	unsigned suppressed;
 	int n;
@@ -67,9 +70,12 @@ static void log_write(enum log_level level, const char *format, va_list args)
 				  level_names[level], process_name, suppressed, text)
 		       : snprintf(line, sizeof(line), "level=%s role=%s msg=\"%s\"\n",
 				  level_names[level], process_name, text);
-	/* One write per line, so that lines of several processes do not mix. */
-	if (write(STDERR_FILENO, line, (size_t)n) < 0)
-		return;
+	/*
+	 * One write per line, so that lines of several processes do not mix. A reader that does not
+	 * read must not hold us up: a pipe that can be written takes 4 KiB, more than a line.
+	 */
+	if (poll(&out, 1, 0) != 1 || write(STDERR_FILENO, line, (size_t)n) < 0)
+		dropped++;
 }
 
 void log_line(enum log_level level, const char *format, ...)

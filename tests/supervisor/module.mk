@@ -18,3 +18,6 @@ TESTS += tests/supervisor/confinement_test
 tests/supervisor/confinement_test_SRCS = tests/supervisor/confinement_test.c supervisor/log.c $(SANDBOX_SRCS) \
 	$(SHM_SRCS) $(PROTO_SRCS)
 tests/supervisor/confinement_test_LIBS = $(SANDBOX_LIBS)
+TESTS += tests/supervisor/log_test
+tests/supervisor/log_test_SRCS = tests/supervisor/log_test.c supervisor/log.c $(SHM_SRCS) $(PROTO_SRCS)
+tests/supervisor/log_test_LIBS = -lcmocka
