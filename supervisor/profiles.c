@@ -69,6 +69,8 @@ static const struct profile_rule sampler[] = {
 static const struct profile_rule broker[] = {
 	IF(openat, 2, READ_ONLY, O_RDONLY), ANY(openat2), ANY(readlinkat), ANY(getdents64), ANY(statx),
 	ANY(pidfd_open), IOCTL(PROCMAP_QUERY),
+	/* another thread's directory, when the first has ended */
+	ANY(faccessat), ANY(faccessat2), ANY(dup3),
 };
 
 static const struct profile_rule symbolizer[] = {
