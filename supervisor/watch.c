@@ -21,7 +21,7 @@
 #define TICK_MS 250
 #define TICK_PENDING_MS 20 /* while something is about to be started or to die */
 #define BACKOFF_FIRST_MS 100
-#define BACKOFF_MAX_MS 5000
+#define BACKOFF_MAX_MS 1000
 #define SETTLED_MS 10000 /* a process that lived so long starts again at once */
 #define DEATH_MS 2000	 /* time to die in, after SIGKILL */
 #define LOADER_MS 60000	 /* it has no turns; a slow machine verifies slowly */
