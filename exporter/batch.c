@@ -79,9 +79,10 @@ void batch_no_room(struct batch *batch, uint64_t now_ns)
 		batch->too_many++;
 }
 
-bool batch_due(const struct batch *batch, const struct ledger_writer *ledger, uint64_t now_ns)
+bool batch_due(const struct batch *batch, uint64_t now_ns)
 {
-	bool first = ledger->now.position[POSITION_BATCH] == 0;
+	/* Soon after a start: what is there may have waited since a process before us was killed. */
+	bool first = batch->generation == 1;
 
 	if (!batch->opened_ns)
 		return false;

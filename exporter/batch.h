@@ -43,7 +43,7 @@ int batch_add(struct batch *batch, const struct profile_sample *sample, uint64_t
 void batch_bad_record(struct batch *batch, uint64_t now_ns);
 void batch_no_room(struct batch *batch, uint64_t now_ns);
 
-bool batch_due(const struct batch *batch, const struct ledger_writer *ledger, uint64_t now_ns);
+bool batch_due(const struct batch *batch, uint64_t now_ns);
 
 /*
  * Encode what was merged into the spools that are in use, and commit that together with the tails

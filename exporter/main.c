@@ -111,10 +111,9 @@ static void main_rest(void)
 
 static void main_turn(struct exporter *exporter)
 {
-	struct ledger_writer *ledger = &exporter->child.ledger;
 	bool more = intake_read(&exporter->intake, &exporter->batch);
 
-	if (batch_due(&exporter->batch, ledger, child_now_ns()) ||
+	if (batch_due(&exporter->batch, child_now_ns()) ||
 	    (exporter->batch.opened_ns && intake_pressed(&exporter->intake)))
 		intake_commit(&exporter->intake, &exporter->batch, exporter->spools);
 	if (exporter->transport.multi)
