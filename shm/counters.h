@@ -95,7 +95,8 @@
 	COUNTER(reads_uring, SYMBOLIZER, SUM, "file reads through io_uring") \
 	COUNTER(reads_pread, SYMBOLIZER, SUM, "file reads through pread") \
 	COUNTER(stop_execve, SYMBOLIZER, SUM, "samples of processes between two programs, without a user stack") \
-	COUNTER(processes_known, SYMBOLIZER, GAUGE, "processes that a worker keeps something of")
+	COUNTER(processes_known, SYMBOLIZER, GAUGE, "processes that a worker keeps something of") \
+	COUNTER(lost_symbolizer_no_time, SYMBOLIZER, SUM, "samples given up at the end because a worker was not done in time")
 
 #define COUNTERS_EXPORTER(COUNTER) \
 	COUNTER(exporter_samples, EXPORTER, SUM, "samples merged into a batch") \

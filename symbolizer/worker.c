@@ -18,6 +18,7 @@
 #define PEERS_SLEEP_MS	  20 /* one of them may wait for us */
 #define WAIT_STEP_MS	  5
 #define PROCESS_WAIT_NS	  100000000ull
+#define DRAIN_NS	  4000000000ull /* a second less than the supervisor gives us (drain.c) */
 
 /* --- Opening. --- */
 
@@ -331,6 +332,12 @@ static bool worker_take(struct worker *w)
 	return w->holding;
 }
 
+/* At the end, what there is no time for is lost by name, or it would be left in the queue. */
+static bool worker_out_of_time(const struct worker *w)
+{
+	return w->drain_end_ns && child_now_ns() >= w->drain_end_ns;
+}
+
 static uint32_t worker_batch(struct worker *w)
 {
 	uint32_t done = 0;
@@ -338,7 +345,9 @@ static uint32_t worker_batch(struct worker *w)
 	w->waiting = w->borrowing = false;
 	while (done < BATCH_SAMPLES && !w->broken && worker_take(w)) {
 		worker_introductions(w);
-		if (!books_begin(w)) {
+		if (worker_out_of_time(w)) {
+			books_count(w, C_lost_symbolizer_no_time);
+		} else if (!books_begin(w)) {
 			books_count(w, C_lost_symbolizer_poison);
 		} else if (!worker_sample(w)) {
 			w->waiting = true;
@@ -370,6 +379,8 @@ bool worker_turn(struct worker *w)
 	/* At the end there is only so much time for all that is there. */
 	if (!w->child->draining)
 		patience_earn(&w->patience, w->tables.now_ns);
+	else if (w->drain_end_ns == 0)
+		w->drain_end_ns = w->tables.now_ns + DRAIN_NS;
 	worker_channels(w);
 	peers_turn(&w->peers, w->tables.now_ns);
 	worker_introductions(w);

@@ -62,6 +62,8 @@ struct worker {
 	bool borrowing;	       /* ... for a table that another worker makes */
 	bool broken;	       /* a peer lies: leave */
 
+	uint64_t drain_end_ns; /* when there is no time left; 0 = the end has not begun */
+
 	/* A sample that ended us before, as an earlier instance left it in the ledger. */
 	uint64_t suspect, suspect_attempts;
 

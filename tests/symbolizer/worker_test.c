@@ -669,6 +669,12 @@ static void test_drain(void **state)
 	assert_int_equal(channel_recv(&h.supervisor, &message, NULL, NULL), 0);
 	assert_int_equal(message.type, MESSAGE_DRAINED);
 	assert_int_equal(harness_counter(&h, C_symbolizer_symbolized), 500);
+	/* What comes when the time is over is lost, but not without a name. */
+	sleep(5);
+	head.seq++;
+	assert_int_equal(harness_push_sample(&h, head, NULL, NULL, NULL), 0);
+	assert_true(harness_wait_counter(&h, C_lost_symbolizer_no_time, 1, 10000));
+	assert_int_equal(harness_counter(&h, C_symbolizer_symbolized), 500);
 	harness_close(&h);
 }
 
