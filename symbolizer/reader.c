@@ -56,6 +56,38 @@ void reader_close(struct reader *reader)
 	reader_drop_ring(reader);
 }
 
+/*
+ * Whether the file's filesystem reads without waiting. Where it does not (tmpfs, overlayfs, FUSE,
+ * NFS) the kernel hands each read to a thread that it adds to this process: slower than pread, and
+ * where it can have no thread (pids.max, RLIMIT_NPROC) it cancels the read after 50 ms.
+ */
+static bool reader_ring_suits(struct reader *reader, unsigned slot)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&reader->ring);
+	struct io_uring_cqe *cqe;
+	static char byte; /* of no use to anybody; static, so that it may be written at any time */
+	int result;
+
+	io_uring_prep_read(sqe, (int)slot, &byte, 1, 0);
+	sqe->flags |= IOSQE_FIXED_FILE;
+	sqe->rw_flags = RWF_NOWAIT;
+	/* Without waiting it is done, one way or the other, when it is submitted. */
+	if (io_uring_submit(&reader->ring) != 1 || io_uring_peek_cqe(&reader->ring, &cqe)) {
+		reader_drop_ring(reader);
+		return false;
+	}
+	result = cqe->res;
+	io_uring_cqe_seen(&reader->ring, cqe);
+	return result >= 0 || result == -EAGAIN;
+}
+
+static void reader_set_ring_file(struct reader *reader, int slot, int fd)
+{
+	if (reader->uring &&
+	    io_uring_register_files_update(&reader->ring, (unsigned)slot, &fd, 1) != 1)
+		reader_drop_ring(reader);
+}
+
 int reader_add(struct reader *reader, int fd)
 {
 	int slot = 0;
@@ -66,9 +98,10 @@ int reader_add(struct reader *reader, int fd)
 		close(fd);
 		return -ENFILE;
 	}
-	if (reader->uring &&
-	    io_uring_register_files_update(&reader->ring, (unsigned)slot, &fd, 1) != 1)
-		reader_drop_ring(reader);
+	reader_set_ring_file(reader, slot, fd);
+	reader->suits[slot] = reader->uring && reader_ring_suits(reader, (unsigned)slot);
+	if (!reader->suits[slot])
+		reader_set_ring_file(reader, slot, -1);
 	reader->fds[slot] = fd; /* kept beside the ring's own reference: the way back to pread */
 	reader->files++;
 	return slot;
@@ -76,12 +109,10 @@ int reader_add(struct reader *reader, int fd)
 
 void reader_remove(struct reader *reader, int slot)
 {
-	int none = -1;
-
 	if (reader->fds[slot] < 0)
 		return;
-	if (reader->uring)
-		io_uring_register_files_update(&reader->ring, (unsigned)slot, &none, 1);
+	if (reader->suits[slot])
+		reader_set_ring_file(reader, slot, -1);
 	close(reader->fds[slot]);
 	reader->fds[slot] = -1;
 	reader->files--;
@@ -99,80 +130,76 @@ static size_t reader_chunk(const struct reader_part *part)
 	return left < READER_CHUNK_BYTES ? left : READER_CHUNK_BYTES;
 }
 
-/* Count in what one request brought. True when the part needs another one. */
-static bool reader_advance(struct reader_part *part, long got, int *retries)
-{
-	if ((got == -EINTR || got == -EAGAIN) && ++*retries < READER_RETRIES)
-		return true;
-	if (got < 0) {
-		part->result = got;
-		return false;
-	}
-	part->result += got;
-	return got > 0 && (size_t)part->result < part->len_bytes;
-}
-
 static void reader_read_pread(struct reader *reader, int fd, struct reader_part *part)
 {
 	int retries = 0;
 	long got;
 
-	if (part->len_bytes == 0 || part->result < 0)
-		return;
-	do {
+	if (part->result < 0) /* the ring's word is not the last */
+		part->result = 0;
+	while ((size_t)part->result < part->len_bytes) {
 		got = pread(fd, (char *)part->buf + part->result, reader_chunk(part),
 			    (off_t)(part->offset + (uint64_t)part->result));
-		if (got < 0)
-			got = -errno;
 		reader->reads_pread++;
-	} while (reader_advance(part, got, &retries));
+		if (got < 0 && (errno == EINTR || errno == EAGAIN) && ++retries < READER_RETRIES)
+			continue;
+		if (got < 0)
+			part->result = -errno;
+		if (got <= 0)
+			return;
+		part->result += got;
+	}
 }
 
-static void reader_submit(struct reader *reader, int slot, struct reader_part *part, size_t index)
+static void reader_submit(struct reader *reader, int slot, struct reader_part *part)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&reader->ring);
 
-	io_uring_prep_read(sqe, slot, (char *)part->buf + part->result,
-			   (unsigned)reader_chunk(part), part->offset + (uint64_t)part->result);
+	io_uring_prep_read(sqe, slot, part->buf, (unsigned)reader_chunk(part), part->offset);
 	sqe->flags |= IOSQE_FIXED_FILE;
-	io_uring_sqe_set_data64(sqe, index);
+	io_uring_sqe_set_data(sqe, part);
 	reader->reads_uring++;
 }
 
-/* Up to READER_DEPTH parts. False when the ring is of no use any more; nothing is in flight then.
- */
+/* One try for each of up to READER_DEPTH parts. False when the ring is of no use any more; nothing
+ * is in flight then. */
 static bool reader_read_ring(struct reader *reader, int slot, struct reader_part *parts, size_t n)
 {
-	int retries[READER_DEPTH] = {0};
+	struct io_uring *ring = &reader->ring;
 	struct io_uring_cqe *cqe;
 	size_t pending = 0;
+	bool works = true;
 
 	for (size_t i = 0; i < n; i++)
 		if (parts[i].len_bytes > 0 && ++pending)
-			reader_submit(reader, slot, &parts[i], i);
+			reader_submit(reader, slot, &parts[i]);
 	while (pending > 0) {
-		int err = io_uring_submit_and_wait(&reader->ring, 1);
+		int err = io_uring_submit_and_wait(ring, 1);
 
-		if (err < 0 && err != -EINTR && err != -EAGAIN && err != -EBUSY) {
-			/* The kernel may still write into the buffers of what was submitted. */
-			if (io_uring_sq_ready(&reader->ring) != pending)
-				abort();
+		while (io_uring_peek_cqe(ring, &cqe) == 0) {
+			struct reader_part *part = io_uring_cqe_get_data(cqe);
+
+			part->result = cqe->res;
+			works &= cqe->res != -ECANCELED; /* no thread was to be had */
+			io_uring_cqe_seen(ring, cqe);
+			pending--;
+		}
+		if (err >= 0 || pending == 0)
+			continue;
+		if (io_uring_sq_ready(ring) == pending)
 			return false;
-		}
-		while (io_uring_peek_cqe(&reader->ring, &cqe) == 0) {
-			size_t i = io_uring_cqe_get_data64(cqe);
-			long got = cqe->res;
-
-			io_uring_cqe_seen(&reader->ring, cqe);
-			if (reader_advance(&parts[i], got, &retries[i]))
-				reader_submit(reader, slot, &parts[i], i);
-			else
-				pending--;
-		}
+		/* The kernel may still write into the buffers of what was submitted. */
+		if (err != -EINTR && err != -EAGAIN && err != -EBUSY)
+			abort();
 	}
-	return true;
+	return works;
 }
 
+/*
+ * What the ring did not bring whole, for whatever reason, pread does, and its answer counts: so
+ * both ways give the same. One part alone is read by pread: there is nothing to be done meanwhile,
+ * and it costs half as much.
+ */
 void reader_read(struct reader *reader, int slot, struct reader_part *parts, size_t parts_n)
 {
 	for (size_t i = 0; i < parts_n; i++)
@@ -180,12 +207,10 @@ void reader_read(struct reader *reader, int slot, struct reader_part *parts, siz
 	for (size_t i = 0; i < parts_n; i += READER_DEPTH) {
 		size_t n = parts_n - i < READER_DEPTH ? parts_n - i : READER_DEPTH;
 
-		if (reader->uring && reader_read_ring(reader, slot, parts + i, n))
-			continue;
-		reader_drop_ring(reader);
-		for (size_t k = 0; k < n; k++)
-			if (parts[i + k].result >= 0 &&
-			    (size_t)parts[i + k].result < parts[i + k].len_bytes)
-				reader_read_pread(reader, reader->fds[slot], &parts[i + k]);
+		if (n > 1 && reader->uring && reader->suits[slot] &&
+		    !reader_read_ring(reader, slot, parts + i, n))
+			reader_drop_ring(reader);
+		for (size_t k = i; k < i + n; k++)
+			reader_read_pread(reader, reader->fds[slot], &parts[k]);
 	}
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads parts of files that others own: several reads at once through io_uring, or pread where no
- * ring can be had. The results are the same.
+ * Reads parts of files that others own: several at once through io_uring; by pread one alone, what
+ * the ring did not bring, and everything where there is no ring or where the file's filesystem does
+ * not suit it. The results are the same. kallsyms and modules are read elsewhere, by pread: they
+ * are the kernel's own, in one piece, and procfs does not suit the ring.
  *
  * The ring is made before the sandbox closes. It can do one thing, READ of a registered file: a
  * ring without restrictions would be a way around seccomp. A file is never mapped, because its
@@ -22,7 +24,8 @@
 struct reader {
 	struct io_uring ring;
 	bool uring;
-	int fds[READER_FILES_MAX]; /* -1 = free slot */
+	int fds[READER_FILES_MAX];    /* -1 = free slot */
+	bool suits[READER_FILES_MAX]; /* the file is in the ring */
 	uint32_t files;
 	uint64_t reads_uring, reads_pread;
 };
