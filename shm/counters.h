@@ -92,11 +92,12 @@
 	COUNTER(peers_refused, SYMBOLIZER, SUM, "other workers not listened to any more, because they broke the protocol") \
 	COUNTER(tables_none, SYMBOLIZER, SUM, "files that say nothing of unwinding; walked by frame pointers") \
 	COUNTER(tables_dropped, SYMBOLIZER, SUM, "unwind tables given up for room by a worker") \
-	COUNTER(reads_uring, SYMBOLIZER, SUM, "file reads through io_uring") \
+	COUNTER(reads_uring, SYMBOLIZER, SUM, "file reads through io_uring: several parts at once") \
 	COUNTER(reads_pread, SYMBOLIZER, SUM, "file reads through pread") \
 	COUNTER(stop_execve, SYMBOLIZER, SUM, "samples of processes between two programs, without a user stack") \
 	COUNTER(processes_known, SYMBOLIZER, GAUGE, "processes that a worker keeps something of") \
-	COUNTER(lost_symbolizer_no_time, SYMBOLIZER, SUM, "samples given up at the end because a worker was not done in time")
+	COUNTER(lost_symbolizer_no_time, SYMBOLIZER, SUM, "samples given up at the end because a worker was not done in time") \
+	COUNTER(rings, SYMBOLIZER, GAUGE, "workers with an io_uring; others read files by pread alone")
 
 #define COUNTERS_EXPORTER(COUNTER) \
 	COUNTER(exporter_samples, EXPORTER, SUM, "samples merged into a batch") \

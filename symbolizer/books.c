@@ -71,6 +71,7 @@ void books_commit(struct worker *w)
 	ledger_set(ledger, C_files_open, w->reader.files);
 	ledger_set(ledger, C_symbol_bytes, w->files.symbol_bytes);
 	ledger_set(ledger, C_processes_known, w->processes.table.count);
+	ledger_set(ledger, C_rings, w->reader.uring);
 	define_publish(&w->define);
 	ledger_commit(ledger);
 	queue_publish(&w->output, w->output.cursor);

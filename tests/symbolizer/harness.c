@@ -149,6 +149,8 @@ static void harness_exec(struct harness *h, const char *path)
 		if (dup2(high[i], wanted[i][1]) < 0)
 			_exit(126);
 	snprintf(slot, sizeof(slot), "%d", SLOT_WORKER(0));
+	if (h->confine)
+		h->confine();
 	execl(path, path, slot, (char *)NULL);
 	_exit(127);
 }

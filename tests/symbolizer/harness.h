@@ -29,6 +29,7 @@ struct harness {
 	struct ledger *books_rw;
 	const struct symbol_log *log[2];
 	pid_t pid;
+	void (*confine)(void); /* the worker calls it before it starts; NULL: nothing */
 };
 
 /* kallsyms: the text that the worker gets. */

@@ -15,6 +15,13 @@ tests/symbolizer/worker_test_SRCS = tests/symbolizer/worker_test.c tests/symboli
 tests/symbolizer/worker_test_LIBS = -lcmocka
 $(BUILD)/tests/symbolizer/worker_test: | $(BUILD)/sconce-symbolizer
 
+# The worker's program beside the reader's own code, which says whether there is a ring here.
+TESTS += tests/symbolizer/ways_test
+tests/symbolizer/ways_test_SRCS = tests/symbolizer/ways_test.c tests/symbolizer/harness.c \
+	symbolizer/reader.c $(SHM_SRCS) $(PROTO_SRCS)
+tests/symbolizer/ways_test_LIBS = -l:liburing.a -lcmocka
+$(BUILD)/tests/symbolizer/ways_test: | $(BUILD)/sconce-symbolizer
+
 # Not built by default: it wants clang and its own run time.
 ELF_FUZZ_SRCS = tests/fuzz/elf_fuzz.c symbolizer/elffile.c symbolizer/symbols.c \
 	symbolizer/reader.c symbolizer/demangle.c symbolizer/sha256.c symbolizer/pclntab.c \
