@@ -188,30 +188,45 @@ static void record_loop(struct record *record)
 	}
 }
 
-static int record_report(struct record *record)
+/* Is there a file? If not, it says why. */
+static bool record_written(const struct record *record)
 {
-	struct snapshot *s = &record->session.snapshot;
+	const struct snapshot *s = &record->session.snapshot;
 	const char *path = record->options->output;
-	uint64_t lost, written;
+	int error = (int)s->counter[C_file_error];
 	struct stat st = {0};
 
-	snapshot_read(s);
-	lost = snapshot_lost(s);
-	written = s->counter[C_file_acked];
 	fstat(record->output, &st);
-	if (record->terminal)
-		fputs("\r\033[K", stderr);
-	if (record->session.failed || (S_ISREG(st.st_mode) && st.st_size == 0)) {
-		record_remove(record);
+	if (!error && !record->session.failed && !(S_ISREG(st.st_mode) && st.st_size == 0))
+		return true;
+	if (error)
+		fprintf(stderr, "sconce: %s: cannot be written: %s; %llu samples are lost\n", path,
+			strerror(error), (unsigned long long)s->counter[C_file_lost_rejected]);
+	else
 		fprintf(stderr, "sconce: nothing recorded: %s\n",
 			record->session.failed	   ? "the supervisor ended early"
 			: s->counter[C_taken] == 0 ? "the target used no CPU time"
 						   : "the profile could not be written");
+	return false;
+}
+
+static int record_report(struct record *record)
+{
+	struct snapshot *s = &record->session.snapshot;
+	const char *path = record->options->output;
+	uint64_t written;
+
+	snapshot_read(s);
+	written = s->counter[C_file_acked];
+	if (record->terminal)
+		fputs("\r\033[K", stderr);
+	if (!record_written(record)) {
+		record_remove(record);
 		return -1;
 	}
 	if (record->terminal || record->options->verbose)
 		fprintf(stderr, "sconce: %llu samples in %s\n", (unsigned long long)written, path);
-	if (lost || s->counter[C_taken] > written)
+	if (snapshot_lost(s) || s->counter[C_taken] > written)
 		fprintf(stderr, "sconce: warning: %llu of %llu samples are missing in %s\n",
 			(unsigned long long)(s->counter[C_taken] - written),
 			(unsigned long long)s->counter[C_taken], path);
@@ -236,6 +251,7 @@ int record_main(struct options *options)
 {
 	static struct record record;
 	const char *missing = facts_missing("record", options->unsafe_kernel);
+	bool idle;
 	int err;
 
 	if (missing) {
@@ -255,8 +271,10 @@ int record_main(struct options *options)
 	program_go(&record.program);
 	record_loop(&record);
 	err = record_report(&record);
+	idle = !record.session.failed && record.session.snapshot.counter[C_taken] == 0;
 	snapshot_free(&record.session.snapshot);
-	if (record.program.pid)
+	/* The program's own code goes first; one that used no CPU time has done nothing wrong. */
+	if (record.program.pid && (record.program.exit_code || idle))
 		return record.program.exit_code;
 	return err ? 1 : 0;
 }

@@ -68,26 +68,32 @@ static int file_encode(const struct profile *profile, const struct config *confi
 	return -EINVAL;
 }
 
-static int file_put(int fd, const uint8_t *bytes, size_t len)
+/* Pipes and devices cannot be taken back. */
+static int file_empty(int fd)
 {
 	struct stat st;
-	ssize_t n;
 
-	/* A writer before us may have been killed half-way. Pipes cannot be taken back. */
 	if (fstat(fd, &st))
 		return -errno;
-	if (S_ISREG(st.st_mode) && (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET)))
-		return -errno;
-	while (len) {
-		n = write(fd, bytes, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		bytes += n;
-		len -= (size_t)n;
+	return S_ISREG(st.st_mode) && (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET)) ? -errno : 0;
+}
+
+static int file_put(int fd, const uint8_t *bytes, size_t len)
+{
+	int err = file_empty(fd); /* a writer before us may have been killed half-way */
+
+	while (!err && len) {
+		ssize_t n = write(fd, bytes, len);
+
+		if (n < 0 && errno != EINTR)
+			err = -errno;
+		bytes += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
 	}
-	return 0;
+	/* Half a file of text would look like a whole one. */
+	if (err)
+		file_empty(fd);
+	return err;
 }
 
 static int file_make(struct spool *spool, struct ledger_writer *ledger, const struct config *config,
@@ -125,6 +131,7 @@ int file_write(struct spool *spool, struct ledger_writer *ledger, const struct c
 		return 0;
 	err = file_make(spool, ledger, config, fd, &merged, &lost, failed);
 	spool_end_all(spool, err ? 0 : merged, err ? ledger->now.counter[C_file_waiting] : lost);
+	ledger->now.counter[C_file_error] = (uint64_t)-err;
 	ledger->now.position[POSITION_FILE_WRITTEN] = 1;
 	ledger_commit(ledger);
 	return err;

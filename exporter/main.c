@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 
 #include "exporter/batch.h"
@@ -52,6 +53,8 @@ static void main_open(struct exporter *exporter)
 	const struct config *config = exporter->child.config;
 	int err = 0;
 
+	/* A limit of file sizes is an error like a full disk. */
+	signal(SIGXFSZ, SIG_IGN);
 	for (int d = 0; d < DESTINATION_COUNT && !err; d++)
 		if (main_uses(config, (enum destination)d))
 			err = spool_open(&exporter->spools[d], FD_EXPORTER_SPOOL + d,

@@ -122,7 +122,8 @@
 	COUNTER(file_lost_rejected, EXPORTER, SUM, "samples lost because the file could not be written") \
 	COUNTER(file_in_doubt, EXPORTER, SUM, "always 0: a file is written in one go") \
 	COUNTER(file_retries, EXPORTER, SUM, "always 0") \
-	COUNTER(file_waiting, EXPORTER, GAUGE, "samples that wait to be written to the file")
+	COUNTER(file_waiting, EXPORTER, GAUGE, "samples that wait to be written to the file") \
+	COUNTER(file_error, EXPORTER, GAUGE, "errno of what kept the file from being written; 0 = nothing did")
 
 #define COUNTERS_VIEWER(COUNTER) \
 	COUNTER(intake_requests, VIEWER, SUM, "OTLP requests accepted") \

@@ -18,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -510,6 +512,31 @@ static void test_file_fails(void **state)
 	drain(h, 3000);
 	assert_int_equal(value(h, C_file_acked), 0);
 	assert_int_equal(value(h, C_file_lost_rejected), 7);
+	assert_int_equal(value(h, C_file_error), ENOSPC);
+	stop(h, SIGTERM);
+}
+
+/* The limit of file sizes stands in for a disk that fills up behind the first bytes. */
+static void test_file_is_whole_or_empty(void **state)
+{
+	struct harness *h = *state;
+	uint32_t process = define_process(h, "/usr/bin/thing", "");
+	struct rlimit whole, few;
+	struct stat st;
+
+	h->config->viewer.enabled = false;
+	h->config->format = FORMAT_PPROF;
+	push(h, process, define_stack(h, "leaf"));
+	getrlimit(RLIMIT_FSIZE, &whole);
+	few = (struct rlimit){64, whole.rlim_max};
+	setrlimit(RLIMIT_FSIZE, &few);
+	start(h);
+	setrlimit(RLIMIT_FSIZE, &whole);
+	drain(h, 3000);
+	assert_int_equal(value(h, C_file_error), EFBIG);
+	assert_int_equal(value(h, C_file_lost_rejected), 1);
+	assert_int_equal(fstat(h->output, &st), 0);
+	assert_int_equal(st.st_size, 0);
 	stop(h, SIGTERM);
 }
 
@@ -593,7 +620,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(test_first_batch), TEST(test_kills),	   TEST(test_no_receiver),
-	    TEST(test_file),	    TEST(test_file_fails), TEST(test_hostile_worker),
+	    TEST(test_file),	    TEST(test_file_fails), TEST(test_file_is_whole_or_empty), TEST(test_hostile_worker),
 	};
 	char self[4000];
 
