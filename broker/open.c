@@ -159,7 +159,7 @@ int open_mapped(const struct target *target, const struct message_ask_file *ask,
 		return err;
 	snprintf(link, sizeof(link), "map_files/%lx-%lx", before.range.start, before.range.end);
 	fd = open_link(target, link, file);
-	if (fd == -EPERM)
+	if (fd == -EPERM || fd == -EACCES)
 		return open_otherwise(target, ask, before.name, file);
 	/* It is what was asked for if the mapping is the same before and after. */
 	if (fd >= 0 && (open_find(target, ask, &after) ||
