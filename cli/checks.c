@@ -3,27 +3,25 @@
 #include "cli/checks.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/io_uring.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "cli/floor.h"
+#include "cli/features.h"
+#include "cli/places.h"
 
-/* perf_event_paranoid from which on Debian and Ubuntu ask for CAP_SYS_ADMIN. */
-#define PARANOID_ADMIN 3
-#define KALLSYMS_LINES 64 /* the first of them are addresses of every kernel */
+bool checks_held(const struct checks_world *world, int capability)
+{
+	return world->capabilities >> capability & 1;
+}
 
-typedef void check_fn(const struct checks_world *world, struct check_result *result);
-
-__attribute__((format(printf, 2, 3))) static void check_found(struct check_result *result,
-							      const char *format, ...)
+void checks_found(struct check_result *result, const char *format, ...)
 {
 	va_list args;
 
@@ -32,18 +30,30 @@ __attribute__((format(printf, 2, 3))) static void check_found(struct check_resul
 	va_end(args);
 }
 
-static void check_lost(struct check_result *result, enum check_state state, const char *lost)
+void checks_lose(struct check_result *result, enum check_state state, const char *format, ...)
 {
+	va_list args;
+
 	result->state = state;
-	snprintf(result->lost, sizeof(result->lost), "%s", lost);
+	va_start(args, format);
+	vsnprintf(result->lost, sizeof(result->lost), format, args);
+	va_end(args);
 }
 
-/* The first line of a file of the world, without its end. False when it cannot be read. */
-static int check_line(const struct checks_world *world, const char *path, char *line, size_t size)
+int checks_probe(const struct checks_world *world, struct check_result *result, enum probe probe,
+		 uint32_t argument)
+{
+	int answer = world->probe(probe, argument);
+
+	checks_found(result, "%s", answer < 0 ? strerror(-answer) : "works");
+	return answer;
+}
+
+bool checks_line(const struct checks_world *world, const char *path, char *line, size_t size)
 {
 	char full[512];
 	FILE *f;
-	int ok;
+	bool ok;
 
 	snprintf(full, sizeof(full), "%s%s", world->root, path);
 	f = fopen(full, "re");
@@ -55,151 +65,124 @@ static int check_line(const struct checks_world *world, const char *path, char *
 	return ok;
 }
 
-static int check_number(const struct checks_world *world, const char *path, int missing)
+bool checks_readable(const struct checks_world *world, const char *path,
+		     struct check_result *result)
+{
+	char line[64];
+	bool ok = checks_line(world, path, line, sizeof(line));
+
+	checks_found(result, ok ? "readable" : "not readable");
+	return ok;
+}
+
+int checks_number(const struct checks_world *world, const char *path, int missing)
 {
 	char line[32];
 
-	return check_line(world, path, line, sizeof(line)) ? atoi(line) : missing;
+	return checks_line(world, path, line, sizeof(line)) ? atoi(line) : missing;
 }
 
-static void check_root(const struct checks_world *world, struct check_result *result)
+static void checks_root(const struct checks_world *world, struct check_result *result)
 {
-	check_found(result, "uid %u", world->uid);
+	checks_found(result, "uid %u", world->uid);
 	if (world->uid != 0)
-		check_lost(result, CHECK_FATAL, "start it as root: sudo sconce run");
+		checks_lose(result, CHECK_FATAL, "start it as root, with sudo");
 }
+
+#define LACKS CHECK_LACKS
+#define FATAL CHECK_FATAL
 
 static const struct {
 	const char *name;
 	int number;
+	bool shows;
 	enum check_state without;
 	const char *lost;
 } capabilities[] = {
-    {"CAP_BPF", CAP_BPF, CHECK_FATAL, "no BPF program can be loaded"},
-    {"CAP_PERFMON", CAP_PERFMON, CHECK_FATAL, "no perf event can be opened"},
-    {"CAP_SETUID", CAP_SETUID, CHECK_FATAL, "processes cannot be given uids of their own"},
-    {"CAP_SETGID", CAP_SETGID, CHECK_FATAL, "processes cannot be given groups of their own"},
-    {"CAP_SETPCAP", CAP_SETPCAP, CHECK_FATAL, "capabilities cannot be dropped for good"},
-    {"CAP_KILL", CAP_KILL, CHECK_LACKS, "a process that stands still cannot be ended"},
-    {"CAP_SYS_PTRACE", CAP_SYS_PTRACE, CHECK_LACKS,
-     "frames of other users' processes are [unknown]"},
-    {"CAP_DAC_READ_SEARCH", CAP_DAC_READ_SEARCH, CHECK_LACKS,
-     "programs that only root can read have no names"},
-    {"CAP_CHECKPOINT_RESTORE", CAP_CHECKPOINT_RESTORE, CHECK_LACKS,
-     "programs that were deleted or replaced have no names"},
+    {"CAP_BPF", CAP_BPF, true, FATAL, "no BPF program can be loaded"},
+    {"CAP_PERFMON", CAP_PERFMON, true, FATAL, "no perf event can be opened"},
+    {"CAP_SETUID", CAP_SETUID, true, FATAL, "processes cannot be given uids of their own"},
+    {"CAP_SETGID", CAP_SETGID, true, FATAL, "processes cannot be given groups of their own"},
+    {"CAP_SETPCAP", CAP_SETPCAP, true, FATAL, "capabilities cannot be dropped for good"},
+    {"CAP_SYS_PTRACE", CAP_SYS_PTRACE, true, LACKS,
+     "no file of another process is opened: frames are [module+0xoffset], stacks go by frame "
+     "pointers, and of what ran before us frames are [unknown]"},
+    {"CAP_DAC_READ_SEARCH", CAP_DAC_READ_SEARCH, true, LACKS,
+     "programs that not everybody may read, or that were deleted or replaced, have no names"},
+    {"CAP_CHECKPOINT_RESTORE", CAP_CHECKPOINT_RESTORE, true, LACKS,
+     "programs and libraries that were deleted or replaced have no names"},
+    {"CAP_SYSLOG", CAP_SYSLOG, false, LACKS, "frames of the kernel are [kernel]"},
+    {"CAP_SYS_ADMIN", CAP_SYS_ADMIN, false, LACKS,
+     "symbolizers share processes, network and ipc with the machine"},
+    {"CAP_KILL", CAP_KILL, false, LACKS,
+     "a process of ours that stands still is not ended, and the end takes two seconds more"},
+    {"CAP_CHOWN", CAP_CHOWN, false, LACKS,
+     "no viewer: its socket cannot be made its own; files of record belong to root"},
+    {"CAP_DAC_OVERRIDE", CAP_DAC_OVERRIDE, false, LACKS,
+     "output and run directory have to be where root may write as their owner"},
 };
 
 #define CAPABILITIES (sizeof(capabilities) / sizeof(capabilities[0]))
 
-static void check_capability(size_t i, const struct checks_world *world,
-			     struct check_result *result)
+static void checks_capability(size_t i, const struct checks_world *world,
+			      struct check_result *result)
 {
-	int held = world->capabilities >> capabilities[i].number & 1;
+	bool held = checks_held(world, capabilities[i].number);
 
-	check_found(result, held ? "held" : "not held");
+	checks_found(result, held ? "held" : "not held");
 	if (!held)
-		check_lost(result, capabilities[i].without, capabilities[i].lost);
-}
-
-static void check_paranoid(const struct checks_world *world, struct check_result *result)
-{
-	int paranoid = check_number(world, "/proc/sys/kernel/perf_event_paranoid", 2);
-
-	check_found(result, "%d", paranoid);
-	if (paranoid >= PARANOID_ADMIN && !(world->capabilities >> CAP_SYS_ADMIN & 1))
-		check_lost(result, CHECK_FATAL,
-			   "from 3 on perf events need CAP_SYS_ADMIN: give it, or sysctl "
-			   "kernel.perf_event_paranoid=2");
-}
-
-static void check_kernel(const struct checks_world *world, struct check_result *result)
-{
-	const char *mended = floor_hangs(world->release, world->version);
-
-	check_found(result, "Linux %.60s", world->release);
-	if (!mended)
-		return;
-	result->state = CHECK_FATAL;
-	snprintf(
-	    result->lost, sizeof(result->lost),
-	    "it may hang when it is profiled, which is mended in %s: boot a newer one, or take "
-	    "the risk with --unsafe-kernel",
-	    mended);
-}
-
-static void check_btf(const struct checks_world *world, struct check_result *result)
-{
-	char full[512];
-
-	snprintf(full, sizeof(full), "%s/sys/kernel/btf/vmlinux", world->root);
-	check_found(result, access(full, R_OK) ? "not there" : "there");
-	if (access(full, R_OK))
-		check_lost(result, CHECK_FATAL,
-			   "boot a kernel with CONFIG_DEBUG_INFO_BTF=y, and mount /sys");
-}
-
-/* Without the right, all addresses are 0. */
-static void check_kallsyms(const struct checks_world *world, struct check_result *result)
-{
-	char full[512], line[512];
-	int lines = 0, addresses = 0;
-	FILE *f;
-
-	snprintf(full, sizeof(full), "%s/proc/kallsyms", world->root);
-	f = fopen(full, "re");
-	for (; f && lines < KALLSYMS_LINES && fgets(line, sizeof(line), f); lines++)
-		addresses += strtoull(line, NULL, 16) != 0;
-	if (f)
-		fclose(f);
-	check_found(result, addresses ? "readable" : lines ? "without addresses" : "not readable");
-	if (!addresses)
-		check_lost(result, CHECK_LACKS,
-			   "frames of the kernel are [kernel]: give CAP_SYSLOG, or sysctl "
-			   "kernel.kptr_restrict=1");
-}
-
-static void check_io_uring(const struct checks_world *world, struct check_result *result)
-{
-	struct io_uring_params params = {.flags = IORING_SETUP_R_DISABLED};
-	int disabled = check_number(world, "/proc/sys/kernel/io_uring_disabled", 0), fd = -1;
-
-	if (disabled == 0)
-		fd = (int)syscall(SYS_io_uring_setup, 4, &params);
-	check_found(result,
-		    fd >= 0    ? "works"
-		    : disabled ? "disabled"
-			       : "refused: %s",
-		    strerror(errno));
-	if (fd < 0)
-		check_lost(result, CHECK_LACKS, "files are read one after the other, by pread");
-	else
-		close(fd);
-}
-
-static void check_cgroup(const struct checks_world *world, struct check_result *result)
-{
-	char line[64];
-	int there = check_line(world, "/proc/self/cgroup", line, sizeof(line));
-
-	check_found(result, there ? "readable" : "not readable");
-	if (!there)
-		check_lost(result, CHECK_LACKS, "workloads are told by their programs only");
+		checks_lose(result, capabilities[i].without, "%s", capabilities[i].lost);
 }
 
 static const struct {
 	const char *name;
+	bool shows;
 	check_fn *run;
 } checks[] = {
-    {"root", check_root},
-    {"perf_event_paranoid", check_paranoid},
-    {"kernel", check_kernel},
-    {"BTF", check_btf},
-    {"kernel symbols", check_kallsyms},
-    {"io_uring", check_io_uring},
-    {"cgroups", check_cgroup},
+    {"root", true, checks_root},
+    {"user namespace", true, places_user_namespace},
+    {"pid namespace", true, places_pid_namespace},
+    {"kernel", true, features_kernel},
+    {"lockdown", true, features_lockdown},
+    {"perf_event_paranoid", true, features_paranoid},
+    {"perf events", true, features_perf_event},
+    {"BTF", true, features_btf},
+    {"BPF ring buffer", true, features_ring_buffer},
+    {"bpf_loop", true, features_bpf_loop},
+    {"BPF JIT", false, features_jit},
+    {"PROCMAP_QUERY", false, features_procmap_query},
+    {"map_files", true, features_map_files},
+    {"io_uring", false, features_io_uring},
+    {"seccomp", false, features_seccomp},
+    {"Landlock", false, features_landlock},
+    {"MDWE", false, features_mdwe},
+    {"namespaces", false, features_namespaces},
+    {"user namespaces", false, features_user_namespaces},
+    {"kernel symbols", true, places_kallsyms},
+    {"kernel modules", false, places_modules},
+    {"/proc", true, places_proc},
+    {"/sys", false, places_sys},
+    {"mountinfo", true, places_mountinfo},
+    {"cgroups", false, places_cgroup},
+    {"memory cgroup", false, places_memory_cgroup},
+    {"machine id", false, places_machine_id},
+    {"open files", true, places_open_files},
+    {"locked memory", true, places_locked_memory},
+    {"file size", true, places_file_size},
+    {"run directory", false, places_run_directory},
+    {"programs", true, places_programs},
 };
 
-void checks_here(struct checks_world *world)
+static uint64_t checks_limit(int resource, int raising_capability, const struct checks_world *world)
+{
+	struct rlimit limit;
+
+	if (raising_capability && checks_held(world, raising_capability))
+		return RLIM_INFINITY;
+	return getrlimit((__rlimit_resource_t)resource, &limit) ? 0 : limit.rlim_max;
+}
+
+void checks_here(struct checks_world *world, const struct config *config)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
 	struct __user_cap_data_struct data[2] = {0};
@@ -213,8 +196,15 @@ void checks_here(struct checks_world *world)
 	    .uid = geteuid(),
 	    .release = name.release,
 	    .version = name.version,
+	    .config = config,
+	    .probe = probes_ask,
 	};
+	/* Those who may raise it, do: session.c. */
+	world->files_max = checks_limit(RLIMIT_NOFILE, CAP_SYS_RESOURCE, world);
+	world->file_bytes_max = checks_limit(RLIMIT_FSIZE, 0, world);
 }
+
+_Static_assert(CAPABILITIES + sizeof(checks) / sizeof(checks[0]) <= CHECKS_MAX, "room for all");
 
 size_t checks_count(void)
 {
@@ -226,11 +216,16 @@ const char *checks_name(size_t i)
 	return i < CAPABILITIES ? capabilities[i].name : checks[i - CAPABILITIES].name;
 }
 
+bool checks_shows(size_t i)
+{
+	return i < CAPABILITIES ? capabilities[i].shows : checks[i - CAPABILITIES].shows;
+}
+
 void checks_run(size_t i, const struct checks_world *world, struct check_result *result)
 {
 	memset(result, 0, sizeof(*result));
 	if (i < CAPABILITIES)
-		check_capability(i, world, result);
+		checks_capability(i, world, result);
 	else
 		checks[i - CAPABILITIES].run(world, result);
 }

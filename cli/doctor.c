@@ -12,15 +12,50 @@
 
 #include "cli/checks.h"
 
-#define TRIAL_TIME "300ms"
+#define TRIAL_TIME  "300ms"
+#define TEXT_COLUMN 31
+#define WIDTH	    100
 
 static const char *const states[] = {
     [CHECK_OK] = "ok", [CHECK_LACKS] = "less", [CHECK_FATAL] = "FATAL"};
 
+/* Words, within the width of the table; what does not fit stands below the column. */
+static void doctor_text(const char *text)
+{
+	size_t column = TEXT_COLUMN;
+
+	while (*text) {
+		size_t n = strcspn(text, " ");
+
+		if (column + 1 + n > WIDTH) {
+			printf("\n%*s", TEXT_COLUMN, "");
+			column = TEXT_COLUMN;
+		}
+		printf("%s%.*s", column == TEXT_COLUMN ? "" : " ", (int)n, text);
+		column += n + (column == TEXT_COLUMN ? 0 : 1);
+		text += n + strspn(text + n, " ");
+	}
+	putchar('\n');
+}
+
 static void doctor_print(const char *name, const struct check_result *result)
 {
-	printf("%-5s  %-22s  %s", states[result->state], name, result->found);
-	printf(result->lost[0] ? ": %s\n" : "\n", result->lost);
+	char text[2 * CHECK_TEXT_BYTES + 2];
+
+	snprintf(text, sizeof(text), "%s%s%s", result->found, result->lost[0] ? ": " : "",
+		 result->lost);
+	printf("%-5s  %-22s  ", states[result->state], name);
+	doctor_text(text);
+}
+
+/* It has been read: a wrong one has ended us before. */
+static void doctor_configuration(const struct options *options, struct check_result *result)
+{
+	const char *file = options->config_file[0] ? options->config_file : getenv("SCONCE_CONFIG");
+
+	memset(result, 0, sizeof(*result));
+	snprintf(result->found, sizeof(result->found), "%.190s",
+		 file && file[0] ? file : "no file");
 }
 
 /* Only trying it tells of everything: of helpers of the kernel, of seccomp profiles around us. */
@@ -34,13 +69,18 @@ static void doctor_record(const char *output, int errors)
 	_exit(127);
 }
 
-/* The first line that a failed trial said. */
-static void doctor_first_line(int fd, char *line, size_t size)
+/* What a failed trial died of: the line of the cli that is no warning, or else the first one. */
+static void doctor_reason(int fd, char *line, size_t size)
 {
-	ssize_t n = pread(fd, line, size - 1, 0);
+	static char text[8192];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	const char *start = text, *at = text;
 
-	line[n > 0 ? n : 0] = 0;
-	line[strcspn(line, "\n")] = 0;
+	text[n > 0 ? n : 0] = 0;
+	for (; at && *at; at = strchr(at, '\n'), at += at != NULL)
+		if (strncmp(at, "sconce: ", 8) == 0 && strncmp(at, "sconce: warning", 15) != 0)
+			start = at;
+	snprintf(line, size, "%.*s", (int)strcspn(start, "\n"), start);
 }
 
 /* 0 when it worked; what it said is in `errors`. */
@@ -77,10 +117,17 @@ static void doctor_trial(struct check_result *result)
 	} else {
 		snprintf(result->found, sizeof(result->found), "does not work");
 		result->state = CHECK_FATAL;
-		doctor_first_line(errors, result->lost, sizeof(result->lost));
+		doctor_reason(errors, result->lost, sizeof(result->lost));
 	}
 	if (errors >= 0)
 		close(errors);
+}
+
+static void doctor_row(const char *name, const struct check_result *result,
+		       unsigned count[CHECK_FATAL + 1])
+{
+	doctor_print(name, result);
+	count[result->state]++;
 }
 
 int doctor_main(struct options *options)
@@ -89,18 +136,17 @@ int doctor_main(struct options *options)
 	struct checks_world world;
 	unsigned count[CHECK_FATAL + 1] = {0};
 
-	(void)options;
-	checks_here(&world);
+	checks_here(&world, &options->config);
 	for (size_t i = 0; i < checks_count(); i++) {
 		checks_run(i, &world, &result);
-		doctor_print(checks_name(i), &result);
-		count[result.state]++;
+		doctor_row(checks_name(i), &result, count);
 	}
+	doctor_configuration(options, &result);
+	doctor_row("configuration", &result, count);
 	if (count[CHECK_FATAL] == 0) {
 		fflush(stdout);
 		doctor_trial(&result);
-		doctor_print("trial", &result);
-		count[result.state]++;
+		doctor_row("trial", &result, count);
 	}
 	if (count[CHECK_FATAL])
 		printf("Profiling is not possible here.\n");

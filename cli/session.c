@@ -25,7 +25,6 @@
 #define FD_BASE 32 /* above everything in enum fd_supervisor */
 #define SESSION_FDS (FD_SUPERVISOR_BINARIES - FD_SUPERVISOR + 1)
 #define SESSION_ENVIRONMENT 10
-#define FILES_WANTED 16384
 
 static const int session_signal_list[] = {SIGINT, SIGTERM, SIGHUP};
 
@@ -49,8 +48,7 @@ void session_unblock(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The folder of the other binaries: that of this one, or libexec/sconce beside it. -1 with errno. */
-static int session_binaries(void)
+int session_binaries(void)
 {
 	static const char *const places[] = {".", "../libexec/sconce"};
 	char path[PATH_MAX + 64];
@@ -110,14 +108,21 @@ static void session_environment(char **out)
 	out[n] = NULL;
 }
 
-/* Each process gets the limit from us: two descriptors per cpu are the supervisor's. */
+/*
+ * Each process gets the limits from us: two descriptors per cpu are the supervisor's, and shared
+ * memory is files, whose size somebody may have limited for another purpose.
+ */
 static void session_limits(void)
 {
-	struct rlimit files;
+	struct rlimit files, size;
+
+	getrlimit(RLIMIT_FSIZE, &size);
+	size.rlim_cur = size.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &size);
 
 	getrlimit(RLIMIT_NOFILE, &files);
-	if (files.rlim_max < FILES_WANTED) {
-		struct rlimit more = {FILES_WANTED, FILES_WANTED};
+	if (files.rlim_max < SESSION_FILES_WANTED) {
+		struct rlimit more = {SESSION_FILES_WANTED, SESSION_FILES_WANTED};
 
 		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
 			return;

@@ -15,6 +15,8 @@
 #include "proto/channel.h"
 #include "proto/config.h"
 
+#define SESSION_FILES_WANTED 16384 /* open files: the limit that is asked for */
+
 struct session_fds { /* -1 = none */
 	int output, control, http, intake;
 };
@@ -34,6 +36,8 @@ struct session {
 int session_signals(struct session *session);
 void session_unblock(void);
 
+/* The folder of the other binaries: that of this one, or libexec/sconce beside it. -1 with errno. */
+int session_binaries(void);
 /*
  * Start the supervisor on this configuration and wait until sampling has begun. 0; or -1 when it
  * cannot: session->started.text says why.

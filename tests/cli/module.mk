@@ -1,7 +1,7 @@
 # What users type.
 TESTS += tests/cli/options_test tests/cli/floor_test tests/cli/checks_test
-tests/cli/checks_test_SRCS = tests/cli/checks_test.c cli/checks.c cli/floor.c
-tests/cli/checks_test_LIBS = -lcmocka
+tests/cli/checks_test_SRCS = tests/cli/checks_test.c $(CLI_SRCS)
+tests/cli/checks_test_LIBS = -lcmocka -lyaml
 tests/cli/floor_test_SRCS = tests/cli/floor_test.c cli/floor.c
 tests/cli/floor_test_LIBS = -lcmocka
 tests/cli/options_test_SRCS = tests/cli/options_test.c $(CLI_SRCS)
