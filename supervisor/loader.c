@@ -74,26 +74,9 @@ static void loader_send_bpf(struct channel *channel, const struct loader_bpf *bp
 		loader_send_fd(channel, BPF_LINK, 0, bpf->fd.links[i]);
 }
 
-static int loader_explain_perf(char *text, size_t size, int err)
+static int loader_fail_perf(char *text, size_t size, int err)
 {
-	int level = -1;
-	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-
-	if (file) {
-		if (fscanf(file, "%d", &level) != 1)
-			level = -1;
-		fclose(file);
-	}
-	if (err == -EPERM || err == -EACCES)
-		snprintf(text, size,
-			 "perf events are not permitted (kernel.perf_event_paranoid = %d): start "
-			 "as root, or with CAP_PERFMON%s",
-			 level, level > 2 ? " and CAP_SYS_ADMIN" : "");
-	else if (err == -EMFILE || err == -ENFILE)
-		snprintf(text, size, "too few file descriptors for two perf events per cpu: raise "
-				     "the limit of open files");
-	else
-		snprintf(text, size, "cannot open a perf event: %s", strerror(-err));
+	snprintf(text, size, "cannot open a perf event: %s", strerror(-err));
 	return err;
 }
 
@@ -107,14 +90,14 @@ static int loader_send_events(struct channel *channel, const struct config *conf
 		if (fd == -ENODEV)
 			continue;
 		if (fd < 0)
-			return loader_explain_perf(text, size, fd);
+			return loader_fail_perf(text, size, fd);
 		loader_send_fd(channel, BPF_SIDEBAND, cpu, fd);
 		close(fd);
 		fd = loader_sampling_open(cpu, config->rate_hz, program_fd);
 		if (fd == -ENODEV)
 			continue;
 		if (fd < 0)
-			return loader_explain_perf(text, size, fd);
+			return loader_fail_perf(text, size, fd);
 		loader_send_fd(channel, BPF_SAMPLING, cpu, fd);
 		close(fd);
 	}
