@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "bpf/tables.h"
-#include "cli/floor.h"
 #include "shm/ledger.h"
 #include "shm/record.h"
 
@@ -75,7 +74,6 @@ void facts_find(struct config *config)
 	const char *arch;
 	char line[16];
 
-	memset(runtime, 0, sizeof(*runtime));
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	runtime->start_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 	runtime->cpus = facts_cpus();
@@ -93,31 +91,4 @@ void facts_find(struct config *config)
 	snprintf(runtime->os_release, sizeof(runtime->os_release), "%s", name.release);
 	facts_line("/etc/machine-id", runtime->host_id, sizeof(runtime->host_id));
 	runtime->memory_limit_bytes = facts_memory_limit(config);
-}
-
-const char *facts_missing(const char *command, bool unsafe_kernel)
-{
-	static char text[256];
-	const char *mended;
-	struct utsname name = {0};
-
-	if (geteuid() != 0) {
-		snprintf(text, sizeof(text), "needs root: sudo sconce %s ...", command);
-		return text;
-	}
-	uname(&name);
-	mended = unsafe_kernel ? NULL : floor_hangs(name.release, name.version);
-	if (mended) {
-		snprintf(text, sizeof(text),
-			 "Linux %s may hang when it is profiled (mended in %s): boot a newer one, or "
-			 "take the risk with --unsafe-kernel",
-			 name.release, mended);
-		return text;
-	}
-	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0)
-		return NULL;
-	if (access("/sys/kernel", F_OK) != 0)
-		return "/sys is not mounted: mount -t sysfs sysfs /sys";
-	return "this kernel has no BTF (/sys/kernel/btf/vmlinux): boot one built with "
-	       "CONFIG_DEBUG_INFO_BTF=y, as Debian 12 and Ubuntu 22.04 have it";
 }

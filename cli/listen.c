@@ -54,11 +54,15 @@ int listen_unix(const char *run_dir, const char *name, int type, const struct li
 	if (fd < 0)
 		return -errno;
 	unlink(address.sun_path);
-	/* Made under umask 077: nobody can connect before the owner is right. */
+	/* Made under umask 077, and root's until its mode is right: nobody can connect before. */
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    chown(address.sun_path, owner->uid, owner->gid) ||
-	    chmod(address.sun_path, owner->mode) || listen(fd, BACKLOG))
-		return listen_fail(fd);
+	    chmod(address.sun_path, owner->mode) ||
+	    chown(address.sun_path, owner->uid, owner->gid) || listen(fd, BACKLOG)) {
+		int err = listen_fail(fd);
+
+		unlink(address.sun_path);
+		return err;
+	}
 	return fd;
 }
 

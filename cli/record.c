@@ -18,6 +18,7 @@
 
 #include "cli/facts.h"
 #include "cli/family.h"
+#include "cli/lacks.h"
 #include "cli/program.h"
 #include "cli/session.h"
 #include "supervisor/log.h"
@@ -78,7 +79,7 @@ static int record_output(struct record *record)
 		return record_fail(path, strerror(errno));
 	if (program_caller(&uid, &gid) && fstat(record->output, &st) == 0 && S_ISREG(st.st_mode) &&
 	    fchown(record->output, uid, gid))
-		return record_fail(path, strerror(errno));
+		record_fail(path, "it will belong to root, not to the caller of sudo");
 	return 0;
 }
 
@@ -250,18 +251,15 @@ static int record_start(struct record *record)
 int record_main(struct options *options)
 {
 	static struct record record;
-	const char *missing = facts_missing("record", options->unsafe_kernel);
 	bool idle;
 	int err;
 
-	if (missing) {
-		fprintf(stderr, "sconce: %s\n", missing);
-		return 1;
-	}
 	record.options = options;
 	record.output = -1;
 	record.terminal = isatty(STDERR_FILENO);
 	log_init(ROLE_CLI, LOG_WARN);
+	if (!lacks_check(options))
+		return 1;
 	facts_find(&options->config);
 	if (record_start(&record)) {
 		record_remove(&record);

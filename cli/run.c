@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/facts.h"
+#include "cli/lacks.h"
 #include "cli/listen.h"
 #include "cli/session.h"
 #include "supervisor/log.h"
@@ -52,8 +53,14 @@ static int run_sockets(struct config *config, struct session_fds *fds)
 		return -1;
 	}
 	fds->intake = listen_unix(config->run_dir, RUN_VIEWER_SOCKET, SOCK_STREAM, &viewer, &pid);
-	if (fds->intake < 0)
+	if (fds->intake == -EPERM) {
+		log_warn("no viewer: its socket cannot be made its own (CAP_CHOWN)");
+		close(fds->http);
+		fds->http = fds->intake = -1;
+		config->viewer.enabled = false;
+	} else if (fds->intake < 0) {
 		return run_fail_unix(config->run_dir, RUN_VIEWER_SOCKET, fds->intake);
+	}
 	return 0;
 }
 
@@ -124,13 +131,10 @@ int run_main(struct options *options)
 	struct config *config = &options->config;
 	struct session_fds fds = {-1, -1, -1, -1};
 	struct session session = {0};
-	const char *missing = facts_missing("run", options->unsafe_kernel);
 
-	if (missing) {
-		fprintf(stderr, "sconce: %s\n", missing);
-		return 1;
-	}
 	log_init(ROLE_CLI, LOG_INFO);
+	if (!lacks_check(options))
+		return 1;
 	facts_find(config);
 	if (session_signals(&session) || run_sockets(config, &fds)) {
 		run_undo(config, &fds);

@@ -189,6 +189,9 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 	       status->rate_hz, status_uptime_s(status), (double)bpf->map_bytes / 0x1p20,
 	       (double)status->memory_limit_bytes / 0x1p20, status->viewer_url[0] ? ", " : "",
 	       status->viewer_url);
+	if (status->lacks[0])
+		printf("with less than there could be: %s (sconce doctor says more)\n",
+		       status->lacks);
 	if (bpf->run_count)
 		printf("BPF: %.0f ns per run, %llu runs\n",
 		       (double)bpf->run_ns / (double)bpf->run_count,
@@ -227,11 +230,11 @@ static void status_print_json(const struct snapshot *s, const struct bpfstat *bp
 
 	printf("{\"version\":\"%s\",\"rate_hz\":%u,\"uptime_s\":%.3f,\"viewer_url\":\"%s\","
 	       "\"bpf_map_bytes\":%llu,\"bpf_run_ns\":%llu,\"bpf_run_count\":%llu,"
-	       "\"memory_limit_bytes\":%llu,\"lost\":%llu,\"processes\":[",
+	       "\"memory_limit_bytes\":%llu,\"lost\":%llu,\"lacks\":\"%s\",\"processes\":[",
 	       SCONCE_VERSION, status->rate_hz, status_uptime_s(status), status->viewer_url,
 	       (unsigned long long)bpf->map_bytes, (unsigned long long)bpf->run_ns,
 	       (unsigned long long)bpf->run_count, (unsigned long long)status->memory_limit_bytes,
-	       (unsigned long long)snapshot_lost(s));
+	       (unsigned long long)snapshot_lost(s), status->lacks);
 	for (uint32_t i = 0; i < status->processes_n; i++) {
 		const struct message_status_process *p = &status->processes[i];
 		struct status_process process = status_process(p);

@@ -61,6 +61,7 @@ struct config_runtime { /* facts about the machine */
 	uint64_t start_ns; /* CLOCK_BOOTTIME at which the supervisor was started */
 	uint8_t instance[16]; /* random: makes profile ids unique */
 	char host_name[65], host_id[65], host_arch[32], os_release[65];
+	char lacks[CONFIG_TEXT_BYTES]; /* what the machine does not give: "CAP_SYSLOG, io_uring" */
 };
 
 struct config {

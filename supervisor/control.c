@@ -77,6 +77,7 @@ static void control_on_status(struct channel *client)
 	if (config->viewer.enabled)
 		snprintf(status.viewer_url, sizeof(status.viewer_url), "http://%s",
 			 config->viewer.listen);
+	memcpy(status.lacks, config->runtime.lacks, sizeof(status.lacks));
 	status.processes[status.processes_n++] = (struct message_status_process){
 		.role = ROLE_SUPERVISOR, .slot = ROLE_SUPERVISOR, .pid = getpid()};
 	for (int i = ROLE_LOADER; i < SLOT_COUNT; i++) {

@@ -52,10 +52,21 @@ static void footer_quality(struct text *text, const struct viewer *viewer)
 	text_str(text, "</p>\n");
 }
 
+/* What the machine does not give, as the cli has found. */
+static void footer_lacks(struct text *text, const char *lacks)
+{
+	if (!lacks[0])
+		return;
+	text_str(text, "<p>With less than there could be: ");
+	text_html(text, lacks);
+	text_str(text, " (<code>sconce doctor</code> says more)</p>\n");
+}
+
 void footer_write(struct text *text, const struct viewer *viewer)
 {
 	text_str(text, "<footer>\n");
 	footer_slots(text, &viewer->slots);
 	footer_quality(text, viewer);
+	footer_lacks(text, viewer->child.config->runtime.lacks);
 	text_str(text, "</footer>\n");
 }
