@@ -28,13 +28,15 @@ static int run_fail_unix(const char *dir, const char *name, int fd)
 /* 0, or -1 when it has said what is wrong. The control socket first: it tells who runs already. */
 static int run_sockets(struct config *config, struct session_fds *fds)
 {
-	const struct listen_owner root = {0, 0, 0600};
+	/* In containers the processes ask for what they run on; who they are the supervisor looks at. */
+	const struct listen_owner own = {0, 0, 0600}, roles = {0, config->uid_base, 0660};
 	const struct listen_owner viewer = {config->uid_base + ROLE_VIEWER,
 					    config->uid_base + ROLE_EXPORTER, 0660};
 	pid_t pid = 0;
 
 	umask(077);
-	fds->control = listen_unix(config->run_dir, RUN_CONTROL_SOCKET, SOCK_SEQPACKET, &root, &pid);
+	fds->control = listen_unix(config->run_dir, RUN_CONTROL_SOCKET, SOCK_SEQPACKET,
+				  config->containers ? &roles : &own, &pid);
 	if (fds->control == -EALREADY) {
 		fprintf(stderr, "sconce: already running, pid %d (another one needs its own "
 				"--run-dir and --listen)\n",

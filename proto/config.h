@@ -72,6 +72,7 @@ struct config {
 	uint32_t uid_base;
 	uint32_t verbose;
 
+	bool containers;     /* every process is started by a container of its own */
 	bool all;	     /* every process; otherwise targets only */
 	bool follow;	     /* children of targets too */
 	uint32_t targets_n;

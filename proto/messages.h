@@ -42,6 +42,10 @@
 	MESSAGE(DRAIN,        SUPERVISOR, ANY,        empty,        0, ANY,   0) \
 	MESSAGE(DRAINED,      ANY,        SUPERVISOR, empty,        0, RUN,   4) \
 	MESSAGE(VIOLATION,    ANY,        SUPERVISOR, violation,    0, RUN,   4) \
+	/* from a role's container (supervisor/init.c): a process that waits, its pidfd, and no word more; \
+	 * what it is to run on, in as many messages as it takes */ \
+	MESSAGE(OFFER,        ANY,        SUPERVISOR, offer,        1, START, 4) \
+	MESSAGE(START,        SUPERVISOR, ANY,        start,       -1, ANY,   0) \
 	/* loader: one BPF_FD per object, then LOADED */ \
 	MESSAGE(BPF_FD,       LOADER,     SUPERVISOR, bpf_fd,       1, ANY,   0) \
 	MESSAGE(LOADED,       LOADER,     SUPERVISOR, loaded,       0, ANY,   0) \
@@ -89,6 +93,21 @@ struct message_empty {
 struct message_violation {
 	uint32_t slot;
 	uint32_t error; /* errno value */
+};
+
+struct message_offer {
+	int32_t pid; /* as its container counts; for show */
+	uint32_t unused;
+};
+
+/* The descriptors of this message belong to those of its numbers that are given, in this order. */
+struct message_start {
+	uint32_t n;
+	uint32_t last; /* 1 = that is all */
+	struct {
+		int32_t number;
+		uint32_t given; /* 0 = there is none: /dev/null */
+	} wire[MESSAGE_FDS_MAX];
 };
 
 enum bpf_object {
@@ -245,6 +264,8 @@ struct message {
 #define MESSAGE_PAYLOAD(name) struct message_##name name;
 		MESSAGE_PAYLOAD(empty)
 		MESSAGE_PAYLOAD(violation)
+		MESSAGE_PAYLOAD(offer)
+		MESSAGE_PAYLOAD(start)
 		MESSAGE_PAYLOAD(bpf_fd)
 		MESSAGE_PAYLOAD(loaded)
 		MESSAGE_PAYLOAD(started)

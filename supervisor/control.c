@@ -19,11 +19,13 @@
 #define OWN_CLI 0
 
 static const struct config *config;
-static struct channel clients[CLIENTS]; /* fd 0 = free */
+/* fd 0 = free; behind those who ask there is one place for the container of each slot */
+static struct channel clients[CLIENTS + SLOT_COUNT];
 
 static void control_add(uint32_t i, int fd)
 {
-	channel_init(&clients[i], fd, ROLE_SUPERVISOR, ROLE_CLI, true);
+	channel_init(&clients[i], fd, ROLE_SUPERVISOR,
+		     i < CLIENTS ? ROLE_CLI : slot_role((int)(i - CLIENTS)), i < CLIENTS);
 	watch_add(fd, EVENT_CLIENT, i, 0);
 }
 
@@ -49,9 +51,19 @@ void control_started(const struct message_started *started)
 void control_accept(uint32_t index, uint32_t generation)
 {
 	int fd = accept4(FD_SUPERVISOR_CONTROL, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct ucred peer = {.uid = (uid_t)-1};
+	socklen_t size = sizeof(peer);
+	uint32_t first = OWN_CLI + 1, end = CLIENTS, slot;
 
 	(void)index, (void)generation;
-	for (uint32_t i = OWN_CLI + 1; fd >= 0 && i < CLIENTS; i++)
+	/* The uid says who it is; a pid would be one of another namespace. */
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	slot = peer.uid - config->uid_base;
+	if (peer.uid != 0) {
+		first = CLIENTS + slot;
+		end = config->containers && slot < SLOT_COUNT ? first + 1 : 0;
+	}
+	for (uint32_t i = first; fd >= 0 && i < end; i++)
 		if (clients[i].fd == 0) {
 			control_add(i, fd);
 			return;
@@ -116,15 +128,33 @@ static void control_close(uint32_t i)
 		drain_begin();
 }
 
+/* It is the slot's from here on, or it ends: a container says nothing else. */
+static void control_on_offer(uint32_t i, const struct message *message, const int *fds)
+{
+	if (message->type != MESSAGE_OFFER) {
+		control_close(i);
+	} else if (watch_offer((int)(i - CLIENTS), clients[i].fd, fds[0], message->offer.pid)) {
+		clients[i].fd = 0;
+	} else {
+		close(fds[0]);
+		control_close(i);
+	}
+}
+
 void control_event(uint32_t i, uint32_t generation)
 {
 	struct message message;
-	int err;
+	int fds[MESSAGE_FDS_MAX], err;
+	size_t fds_n = 0;
 
 	(void)generation;
 	if (clients[i].fd <= 0)
 		return;
-	err = channel_recv(&clients[i], &message, NULL, NULL);
+	err = channel_recv(&clients[i], &message, fds, &fds_n);
+	if (!err && i >= CLIENTS) {
+		control_on_offer(i, &message, fds);
+		return;
+	}
 	for (size_t r = 0; !err && r < sizeof(requests) / sizeof(requests[0]); r++)
 		if (requests[r].type == (enum message_type)message.type &&
 		    (i == OWN_CLI || !requests[r].own_cli_only))

@@ -27,6 +27,7 @@
 #include "shm/segment.h"
 #include "supervisor/control.h"
 #include "supervisor/drain.h"
+#include "supervisor/init.h"
 #include "supervisor/kernel.h"
 #include "supervisor/log.h"
 #include "supervisor/watch.h"
@@ -135,7 +136,7 @@ static void on_loaded(int slot, const struct message *message)
 	int err;
 
 	(void)slot;
-	if (watch_slot(ROLE_SAMPLER)->generation) {
+	if (watch_slot(ROLE_SAMPLER)->state != SLOT_OFF) {
 		give_chunk(loaded);
 		return;
 	}
@@ -185,7 +186,8 @@ static void check_loader(void)
 {
 	struct slot *loader = watch_slot(ROLE_LOADER);
 
-	if (loader->state != SLOT_OFF || watch_slot(ROLE_SAMPLER)->generation || drain_begun())
+	if (loader->state != SLOT_OFF || watch_slot(ROLE_SAMPLER)->state != SLOT_OFF ||
+	    drain_begun())
 		return;
 	if (loader->restarts + 1 >= LOADER_TRIES || wiring_fd(OBJECT_EVENTS, 0, SIDE_A))
 		give_up(-EIO, "the BPF loader ended without success; its messages are above");
@@ -250,11 +252,13 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct epoll_event events[EVENTS_MAX];
 	int epoll, signals, next_ms = 0;
 
+	if (argc > 1)
+		return init_main(argc, argv);
 	umask(077);
 	log_init(ROLE_SUPERVISOR, LOG_INFO);
 	take_descriptors();

@@ -6,5 +6,5 @@ SANDBOX_LIBS = -lseccomp
 CHILD_SRCS = supervisor/child.c supervisor/log.c $(SHM_SRCS) $(PROTO_SRCS)
 PROGRAMS += sconce-supervisor
 sconce-supervisor_SRCS = supervisor/main.c supervisor/wiring.c supervisor/spawn.c supervisor/watch.c \
-	supervisor/kernel.c supervisor/control.c supervisor/drain.c supervisor/log.c \
+	supervisor/kernel.c supervisor/control.c supervisor/drain.c supervisor/init.c supervisor/log.c \
 	$(SHM_SRCS) $(PROTO_SRCS)

@@ -114,8 +114,8 @@ static void spawn_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static noreturn void spawn_child(int slot, const struct config *config, const struct wire *wires,
-				 size_t wires_n, int binary, pid_t parent)
+noreturn void spawn_enter(int slot, const struct config *config, const struct wire *wires,
+			  size_t wires_n, int binary, pid_t parent)
 {
 	enum role role = slot_role(slot);
 	uint64_t wanted = capabilities[role];
@@ -131,9 +131,10 @@ static noreturn void spawn_child(int slot, const struct config *config, const st
 		fatal("cannot enter /: %m");
 	spawn_descriptors(wires, wires_n, &binary);
 	/* Debian and Ubuntu refuse CAP_PERFMON at level 3 and above. */
-	if (role == ROLE_LOADER && config->runtime.perf_event_paranoid >= 3)
+	if (role == ROLE_LOADER && config && config->runtime.perf_event_paranoid >= 3)
 		wanted |= CAP(SYS_ADMIN);
-	spawn_privilege(config->uid_base + (uint32_t)slot, wanted);
+	if (config)
+		spawn_privilege(config->uid_base + (uint32_t)slot, wanted);
 	/*
 	 * The change of uid cleared it; and the parent may have ended before it was set. In a pid
 	 * namespace there is no parent to be seen; the end of its socket tells the same.
@@ -156,19 +157,24 @@ static pid_t spawn_fork(enum role role)
 	return pid < 0 ? fork() : (pid_t)pid;
 }
 
+int spawn_binary(int slot)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "sconce-%s", role_name(slot_role(slot)));
+	return openat(FD_SUPERVISOR_BINARIES, name, O_PATH | O_CLOEXEC);
+}
+
 pid_t spawn_process(int slot, const struct config *config, const struct wire *wires, size_t wires_n)
 {
 	pid_t parent = getpid(), pid;
-	char name[32];
-	int binary, err;
+	int binary = spawn_binary(slot), err;
 
-	snprintf(name, sizeof(name), "sconce-%s", role_name(slot_role(slot)));
-	binary = openat(FD_SUPERVISOR_BINARIES, name, O_PATH | O_CLOEXEC);
 	if (binary < 0)
 		return -errno;
 	pid = spawn_fork(slot_role(slot));
 	if (pid == 0)
-		spawn_child(slot, config, wires, wires_n, binary, parent);
+		spawn_enter(slot, config, wires, wires_n, binary, parent);
 	err = errno;
 	close(binary);
 	return pid < 0 ? -err : pid;

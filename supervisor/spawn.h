@@ -8,6 +8,7 @@
 #ifndef SCONCE_SUPERVISOR_SPAWN_H
 #define SCONCE_SUPERVISOR_SPAWN_H
 
+#include <stdnoreturn.h>
 #include <sys/types.h>
 
 #include "supervisor/wiring.h"
@@ -16,5 +17,11 @@
  * descriptors. Its pid, or -errno. */
 pid_t spawn_process(int slot, const struct config *config, const struct wire *wires,
 		    size_t wires_n);
+
+/* The two halves of it, for who has the uid and its capabilities already (config = NULL): a container's
+ * init. parent is who it dies with. */
+int spawn_binary(int slot);
+noreturn void spawn_enter(int slot, const struct config *config, const struct wire *wires,
+			  size_t wires_n, int binary, pid_t parent);
 
 #endif

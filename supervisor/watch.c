@@ -3,16 +3,19 @@
 #include "supervisor/watch.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "supervisor/init.h"
 #include "supervisor/log.h"
 #include "supervisor/spawn.h"
 #include "supervisor/wiring.h"
@@ -90,6 +93,8 @@ static void watch_map_progress(struct slot *s, int slot)
 static void watch_signal(struct slot *s)
 {
 	syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
+	/* No signal goes into another pid namespace: there it is the init that sees this and kills. */
+	shutdown(s->channel.fd, SHUT_WR);
 	s->state = SLOT_KILLED;
 	s->killed_ns = watch_now_ns();
 }
@@ -103,26 +108,55 @@ static void watch_retry(struct slot *s)
 		s->backoff_ms = BACKOFF_MAX_MS;
 }
 
-static void watch_spawn(int slot)
+/* Its pid, or -errno. */
+static pid_t watch_begin(int slot)
 {
 	static struct wire wires[WIRES_MAX];
 	struct slot *s = &slots[slot];
-	int err = wiring_renew_control(slot);
-	pid_t pid = err ? err : spawn_process(slot, config, wires, wiring_list(slot, wires));
+	pid_t pid = s->offered;
+	int err = pid ? 0 : wiring_renew_control(slot);
 
+	channel_init(&s->channel, wiring_fd(OBJECT_CONTROL, (uint32_t)slot, SIDE_A),
+		     ROLE_SUPERVISOR, slot_role(slot), false);
+	if (err)
+		return err;
+	if (!pid) {
+		pid = spawn_process(slot, config, wires, wiring_list(slot, wires));
+		s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		return pid;
+	}
+	s->offered = 0;
+	err = init_send(&s->channel, wires, wiring_list(slot, wires));
+	if (err)
+		close(s->pidfd);
+	return err ? err : pid;
+}
+
+/* In containers one can be started when it is offered. */
+static bool watch_startable(const struct slot *s)
+{
+	return s->state == SLOT_WAITING && (s->offered || !config->containers);
+}
+
+static void watch_spawn(int slot)
+{
+	struct slot *s = &slots[slot];
+	pid_t pid;
+
+	s->state = SLOT_WAITING;
+	if (!watch_startable(s))
+		return;
+	pid = watch_begin(slot);
 	if (pid < 0) {
 		log_error("cannot start sconce-%s: %s", role_name(slot_role(slot)), strerror(-pid));
 		watch_retry(s);
 		return;
 	}
 	s->pid = pid;
-	s->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	s->restarts = s->generation++;
 	s->state = SLOT_RUNNING;
 	s->started_ns = watch_now_ns();
 	s->drain_sent = s->drained = false;
-	channel_init(&s->channel, wiring_fd(OBJECT_CONTROL, (uint32_t)slot, SIDE_A),
-		     ROLE_SUPERVISOR, slot_role(slot), false);
 	watch_add(s->pidfd, EVENT_PROCESS, (uint32_t)slot, s->generation);
 	watch_add(s->channel.fd, EVENT_CHANNEL, (uint32_t)slot, s->generation);
 	watch_map_progress(s, slot);
@@ -172,19 +206,31 @@ static void watch_forget(struct slot *s)
 	watch_retry(s);
 }
 
+/* How one ended that is no child of ours is in the log of its container. */
+static bool watch_ended(const struct slot *s, siginfo_t *info)
+{
+	struct pollfd ended = {.fd = s->pidfd, .events = POLLIN};
+
+	if (waitid(P_PIDFD, (id_t)s->pidfd, info, WEXITED | WNOHANG) == 0)
+		return info->si_pid != 0;
+	return errno == ECHILD && poll(&ended, 1, 0) > 0;
+}
+
 static void watch_reap(int slot)
 {
 	struct slot *s = &slots[slot];
 	siginfo_t info = {0};
 
-	if (waitid(P_PIDFD, (id_t)s->pidfd, &info, WEXITED | WNOHANG) || info.si_pid == 0)
+	if (!watch_ended(s, &info))
 		return;
 	watch_read(slot); /* its last words */
 	if (!stopping && slot != ROLE_LOADER)
 		log_warn("%s in slot %d, pid %d, ended by %s %d; starting it again in %d ms",
-			 role_name(slot_role(slot)), slot, info.si_pid,
-			 info.si_code == CLD_EXITED ? "exit" : "signal", info.si_status,
-			 (int)s->backoff_ms);
+			 role_name(slot_role(slot)), slot, s->pid,
+			 info.si_code == CLD_EXITED ? "exit"
+			 : info.si_code		   ? "signal"
+						   : "what its container says,",
+			 info.si_status, (int)s->backoff_ms);
 	watch_forget(s);
 	/* Whether the loader has to run again is not for us to say. */
 	if (stopping || slot == ROLE_LOADER)
@@ -260,6 +306,24 @@ static void watch_replace(void)
 	replacing = false;
 }
 
+bool watch_offer(int slot, int fd, int pidfd, pid_t pid)
+{
+	struct slot *s = &slots[slot];
+
+	/* Of a death we may hear later than of the offer that follows it. */
+	if (s->pid)
+		watch_reap(slot);
+	if (s->pid || pid <= 0)
+		return false;
+	if (s->offered)
+		close(s->pidfd);
+	epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	wiring_give(OBJECT_CONTROL, (uint32_t)slot, SIDE_A, fd);
+	s->offered = pid;
+	s->pidfd = pidfd;
+	return true;
+}
+
 void watch_on_process(uint32_t slot, uint32_t generation)
 {
 	if (slots[slot].generation == generation && slots[slot].pid)
@@ -292,9 +356,9 @@ int watch_tick(void)
 	for (int i = 0; i < SLOT_COUNT; i++) {
 		struct slot *s = &slots[i];
 
-		if (s->state == SLOT_WAITING && !replacing && watch_now_ns() >= s->retry_ns)
+		if (watch_startable(s) && !replacing && watch_now_ns() >= s->retry_ns)
 			watch_spawn(i);
-		if (s->state == SLOT_WAITING || s->state == SLOT_KILLED)
+		if (watch_startable(s) || s->state == SLOT_KILLED)
 			next_ms = TICK_PENDING_MS;
 	}
 	return next_ms;

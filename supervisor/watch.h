@@ -25,7 +25,8 @@ enum slot_state { SLOT_OFF, SLOT_WAITING, SLOT_RUNNING, SLOT_KILLED };
 
 struct slot {
 	enum slot_state state;
-	pid_t pid; /* 0 = none */
+	pid_t pid; /* 0 = none; in containers a number of theirs */
+	pid_t offered; /* one that its container has ready to start; pidfd is its */
 	int pidfd;
 	uint32_t generation; /* events of an earlier process of this slot are stale */
 	uint32_t restarts, abandoned;
@@ -53,6 +54,12 @@ void watch_add(int fd, enum event_kind kind, uint32_t index, uint32_t generation
 void watch_start(int slot);
 void watch_kill(int slot, const char *why);
 struct slot *watch_slot(int slot);
+
+/*
+ * The container of this slot has a process ready (supervisor/init.c). Takes fd, its channel, and pidfd;
+ * false when they are not wanted: as long as the one before it may still write to what is shared.
+ */
+bool watch_offer(int slot, int fd, int pidfd, pid_t pid);
 
 /* Events of EVENT_PROCESS and EVENT_CHANNEL. */
 void watch_on_process(uint32_t slot, uint32_t generation);
