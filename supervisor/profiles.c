@@ -25,8 +25,9 @@
 #define BPF(cmd)   IF(bpf, 0, INT, cmd)
 #define IOCTL(cmd) IF(ioctl, 1, INT, cmd)
 
-/* To read what is there; nothing is made, emptied or written. */
-#define READ_ONLY (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
+/* What is there, and nothing is made or emptied; or that, and to read only. */
+#define MAKES	  (O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
+#define READ_ONLY (O_ACCMODE | MAKES)
 
 /* linux/ioctl of PROCMAP_QUERY, _IOWR('f', 17, 104 bytes): newer than the headers of Debian 12. */
 #define PROCMAP_QUERY 0xc0686611u
@@ -102,14 +103,15 @@ static const struct profile_rule viewer[] = {
 	ANY(setsockopt), ANY(getsockopt), ANY(getsockname), ANY(getpeername),
 };
 
-/* The supervisor inside of a container, over what its children are allowed. */
+/* The supervisor, and the cli that starts it, in a container of their own: all others have theirs. */
 static const struct profile_rule supervisor[] = {
 	ANY(accept4), ANY(memfd_create), ANY(ftruncate), ANY(sendfile), ANY(unlink), ANY(unlinkat),
-	ANY(epoll_create1), ANY(epoll_ctl), ANY(signalfd4), ANY(pidfd_send_signal), ANY(perf_event_open),
+	ANY(epoll_create1), ANY(epoll_ctl), ANY(signalfd4), ANY(pidfd_send_signal),
+	IF(socket, 0, INT, AF_INET), IF(socket, 0, INT, AF_INET6), ANY(shutdown),
 	ANY(bind), ANY(listen), ANY(chmod), ANY(fchmod), ANY(chown), ANY(fchown), ANY(fchownat),
 	ANY(mkdir), ANY(mkdirat), ANY(getsockopt), ANY(setsockopt), ANY(getsockname), ANY(getpeername),
 	IOCTL(PERF_EVENT_IOC_ENABLE), IOCTL(PERF_EVENT_IOC_DISABLE), IOCTL(PERF_EVENT_IOC_PERIOD),
-	ANY(setuid), ANY(setgid), ANY(setresuid), ANY(setresgid), ANY(setgroups), ANY(sched_getaffinity),
+	ANY(sched_getaffinity),
 };
 
 /*
@@ -119,7 +121,8 @@ static const struct profile_rule supervisor[] = {
 static const struct profile_rule start[] = {
 	ANY(execve), ANY(execveat), ANY(arch_prctl), ANY(set_tid_address), ANY(set_robust_list),
 	ANY(rseq), ANY(mmap), ANY(mprotect), ANY(prlimit64), ANY(setrlimit), ANY(getrlimit),
-	IF(openat, 2, READ_ONLY, O_RDONLY), ANY(access), ANY(faccessat2), ANY(newfstatat), ANY(statfs),
+	/* to write as well: runc its fifo, just before it executes, and the init /dev/null */
+	IF(openat, 2, MAKES, 0), ANY(access), ANY(faccessat2), ANY(newfstatat), ANY(statfs),
 	ANY(fstatfs), ANY(readlink), ANY(readlinkat), ANY(getdents64), ANY(getcwd), ANY(chdir), ANY(umask),
 	ANY(dup), ANY(dup2), ANY(dup3), ANY(close_range), ANY(fcntl), ANY(pipe2), ANY(eventfd2),
 	ANY(sigaltstack), ANY(getuid), ANY(geteuid), ANY(getgid), ANY(getegid), ANY(getppid),
@@ -232,11 +235,7 @@ size_t profiles_allowed(enum role role, enum profile_for whom, struct profile_pa
 		parts[n++] = common[1];
 	if (whom == PROFILE_CONTAINER && role == ROLE_SYMBOLIZER)
 		parts[n++] = common[2];
-	if (role == ROLE_SUPERVISOR) {
-		parts[n++] = common[3];
-		role = ROLE_LOADER; /* it runs in the supervisor's container */
-	}
-	parts[n++] = own[role];
+	parts[n++] = role == ROLE_SUPERVISOR ? common[3] : own[role];
 	return n;
 }
 
