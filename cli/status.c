@@ -113,11 +113,12 @@ static double status_cpu_s(int pid)
 	return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
-static struct status_process status_process(const struct message_status_process *p)
+static struct status_process status_process(const struct message_status *status,
+					    const struct message_status_process *p)
 {
 	struct status_process process = {.uid = p->uid};
 
-	if (p->pid <= 0)
+	if (p->pid <= 0 || status->containers)
 		return process;
 	process.uid = (uint32_t)status_field(p->pid, "status", "Uid:", 10);
 	process.capabilities = status_field(p->pid, "status", "CapEff:", 16);
@@ -201,7 +202,7 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 	       "pss MiB", "restarts", "capabilities; confined by");
 	for (uint32_t i = 0; i < status->processes_n; i++) {
 		const struct message_status_process *p = &status->processes[i];
-		struct status_process process = status_process(p);
+		struct status_process process = status_process(status, p);
 
 		status_capabilities_text(process.capabilities, capabilities, sizeof(capabilities));
 		status_layers_text(status_layers(s, p->slot), (enum role)p->role, layers,
@@ -209,7 +210,10 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 		printf("%-12s %4u %8d %6u %8.2f %8.1f %8u  %s%s%s", role_name((enum role)p->role),
 		       p->slot, p->pid, process.uid, process.cpu_s,
 		       (double)process.pss_bytes / 0x1p20, p->restarts,
-		       p->pid ? capabilities : "(not running)", *layers ? "; " : "", layers);
+		       !p->pid		    ? "(not running)"
+		       : status->containers ? "(in a container)"
+					    : capabilities,
+		       *layers ? "; " : "", layers);
 		if (p->abandoned)
 			printf("  abandoned %u", p->abandoned);
 		putchar('\n');
@@ -237,7 +241,7 @@ static void status_print_json(const struct snapshot *s, const struct bpfstat *bp
 	       (unsigned long long)snapshot_lost(s), status->lacks);
 	for (uint32_t i = 0; i < status->processes_n; i++) {
 		const struct message_status_process *p = &status->processes[i];
-		struct status_process process = status_process(p);
+		struct status_process process = status_process(status, p);
 		const char *comma = "";
 
 		printf("%s{\"role\":\"%s\",\"slot\":%u,\"pid\":%d,\"uid\":%u,\"capabilities\":[",

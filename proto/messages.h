@@ -158,6 +158,8 @@ struct message_status {
 	uint32_t rate_hz;
 	uint64_t start_ns;	/* CLOCK_BOOTTIME */
 	uint64_t memory_limit_bytes; /* computed from the configuration */
+	uint32_t containers;	/* 1 = the pids are those of other pid namespaces */
+	uint32_t unused;
 	char viewer_url[128], lacks[CONFIG_TEXT_BYTES];
 	struct message_status_process processes[SLOT_COUNT];
 };

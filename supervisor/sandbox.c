@@ -26,8 +26,8 @@ static int sandbox_layer(enum profile_layer layer, enum role role, const char *c
 	switch (layer) {
 	case LAYER_MDWE:
 		return prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) ? -errno : 0;
-	case LAYER_PIDS: /* made by the supervisor (spawn.c): its first process is this one */
-		return getpid() == 1 ? 0 : -EPERM;
+	case LAYER_PIDS: /* its first process is this one (spawn.c), or that is its init (init.c) */
+		return getpid() == 1 || getppid() == 1 ? 0 : -EPERM;
 	case LAYER_ROOT:
 		return emptyroot_enter();
 	case LAYER_LANDLOCK:
