@@ -65,11 +65,25 @@ static void cgroup_copy(char *to, size_t size, struct text from)
 	to[n] = 0;
 }
 
+/*
+ * For a reader in a cgroup namespace of its own, paths begin at its root, and those that are not below
+ * it lead there by "..": how far up says where the reader is, and nothing of the workload.
+ */
+static struct text cgroup_skip_ups(struct text path)
+{
+	while (path.n >= 3 && memcmp(path.p, "/..", 3) == 0 && (path.n == 3 || path.p[3] == '/')) {
+		path.p += 3;
+		path.n -= 3;
+	}
+	return path.n ? path : (struct text){"/", 1};
+}
+
 /* Look at every component; the innermost wins, and a unit counts only inside of the container. */
 static void cgroup_parse_path(struct cgroup *cgroup, struct text path)
 {
 	size_t at = 0;
 
+	path = cgroup_skip_ups(path);
 	cgroup_copy(cgroup->path, sizeof(cgroup->path), path);
 	cgroup->container_id[0] = cgroup->unit[0] = 0;
 	while (at < path.n) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bytes of /proc/PID/cgroup -> the path that names the workload, the bare container id, the
- * systemd unit. Knows v1, v2 and hybrid, Docker, containerd, CRI-O, Podman and Kubernetes. The
- * bytes are hostile: anyone may name a cgroup of his own.
+ * systemd unit. Knows v1, v2 and hybrid, Docker, containerd, CRI-O, Podman and Kubernetes, and
+ * a reader in a cgroup namespace, who cannot tell only the container that it is in itself. The bytes are
+ * hostile: anyone may name a cgroup of his own.
  */
 #ifndef SCONCE_SYMBOLIZER_CGROUP_H
 #define SCONCE_SYMBOLIZER_CGROUP_H

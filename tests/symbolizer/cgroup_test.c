@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /proc/PID/cgroup as the runtimes write it, and as nobody should. */
+#define _GNU_SOURCE
 #include "symbolizer/cgroup.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,6 +90,18 @@ static const struct {
      "1:name=systemd:/docker/" ID "\n0::/system.slice/containerd.service\n", "/docker/" ID, ID, ""},
     {"hybrid, nothing in v2", "1:name=systemd:/system.slice/b.service\n0::/\n",
      "/system.slice/b.service", "", "b.service"},
+    {"a reader in a container: the one beside it", "0::/../docker-" ID ".scope\n",
+     "/docker-" ID ".scope", ID, ""},
+    {"a reader in a pod: a service", "0::/../../../../system.slice/nginx.service\n",
+     "/system.slice/nginx.service", "", "nginx.service"},
+    {"a reader in a container: the root", "0::/../..\n", "/", "", ""},
+    {"a reader in a container: itself", "0::/\n", "/", "", ""},
+    {"hybrid, a reader in a container, nothing in v2",
+     "1:name=systemd:/../../system.slice/b.service\n0::/../..\n", "/system.slice/b.service", "",
+     "b.service"},
+    {"not a way up", "0::/..a/b.service\n", "/..a/b.service", "", "b.service"},
+    {"a way up in the middle is a name", "0::/../a/../b.service\n", "/a/../b.service", "",
+     "b.service"},
     {"no newline at the end", "0::/a.service", "/a.service", "", "a.service"},
     {"colons in the path", "0::/a:b/c.service\n", "/a:b/c.service", "", "c.service"},
     {"65 digits are no id", "0::/docker/0" ID "\n", "/docker/0" ID, "", ""},
@@ -140,11 +160,100 @@ static void test_long_and_random(void **state)
 	}
 }
 
+/* The first hierarchy of this machine in which we may make groups: v2, or that of systemd. */
+static const char *hierarchy(void)
+{
+	static const char *const places[] = {"/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd",
+					     "/sys/fs/cgroup"};
+	char path[128];
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(path, sizeof(path), "%s/cgroup.procs", places[i]);
+		if (access(path, W_OK) == 0)
+			return places[i];
+	}
+	return NULL;
+}
+
+static void join(const char *group)
+{
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	file = fopen(path, "w");
+	if (!file || fprintf(file, "%d", getpid()) < 0 || fclose(file))
+		_exit(1);
+}
+
+/* In group `reader`, with a namespace that begins there: what is in the cgroup file of pid. */
+static void read_from(const char *reader, pid_t pid, int out)
+{
+	char path[64], bytes[4096];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	join(reader);
+	if (unshare(CLONE_NEWCGROUP))
+		_exit(2);
+	fd = open(path, O_RDONLY);
+	n = read(fd, bytes, sizeof(bytes));
+	_exit(n > 0 && write(out, bytes, (size_t)n) == n ? 0 : 3);
+}
+
+static void test_reader_in_a_namespace(void **state)
+{
+	const char *root = geteuid() == 0 ? hierarchy() : NULL;
+	char parent[256], reader[300], container[400], bytes[4096];
+	struct cgroup cgroup;
+	int victim_pipe[2], pipe_fds[2], status;
+	pid_t victim, child;
+	ssize_t n;
+
+	(void)state;
+	snprintf(parent, sizeof(parent), "%s/cgroup-test-%d", root ? root : "", getpid());
+	if (!root || mkdir(parent, 0755)) {
+		puts("no cgroups may be made here: not tried in a real namespace");
+		skip();
+	}
+	snprintf(reader, sizeof(reader), "%s/reader", parent);
+	snprintf(container, sizeof(container), "%s/docker-" ID ".scope", parent);
+	assert_int_equal(mkdir(reader, 0755) | mkdir(container, 0755), 0);
+	assert_int_equal(pipe(victim_pipe) | pipe(pipe_fds), 0);
+	victim = fork();
+	if (victim == 0) {
+		join(container);
+		if (write(victim_pipe[1], "y", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(victim_pipe[0], bytes, 1), 1);
+	child = fork();
+	if (child == 0)
+		read_from(reader, victim, pipe_fds[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	kill(victim, SIGKILL);
+	waitpid(victim, NULL, 0);
+	rmdir(container);
+	rmdir(reader);
+	rmdir(parent);
+	assert_int_equal(status, 0);
+	n = read(pipe_fds[0], bytes, sizeof(bytes) - 1);
+	assert_true(n > 0);
+	bytes[n] = 0;
+	assert_non_null(strstr(bytes, ":/../docker-" ID ".scope"));
+	cgroup_parse(&cgroup, bytes, (size_t)n);
+	assert_string_equal(cgroup.container_id, ID);
+	assert_string_equal(cgroup.path, "/docker-" ID ".scope");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_table),
 	    cmocka_unit_test(test_long_and_random),
+	    cmocka_unit_test(test_reader_in_a_namespace),
 	};
 
 	alarm(60);
