@@ -29,6 +29,7 @@ SCONCE = f"{BUILD}/sconce"
 WORKLOADS = f"{BUILD}/bench/workloads/c"
 CHAIN = ["main", "chain_run"] + [f"chain_{c}" for c in "abcdefgh"] + ["chain_burn"]
 FD_LEDGER = 5
+PATIENCE = 4
 
 _running = []
 _directories = []
@@ -52,7 +53,8 @@ def directory():
 
 
 def wait_for(what, seconds, condition):
-    """The first true value of condition(), asked until `seconds` are over."""
+    """The first true value of condition(), asked until `seconds` of a quiet machine are over."""
+    seconds *= PATIENCE
     end = time.monotonic() + seconds
     while True:
         value = condition()
@@ -107,6 +109,17 @@ def workload(name, *args, **options):
 def stat_fields(pid):
     with open(f"/proc/{pid}/stat") as f:
         return f.read().rsplit(")", 1)[1].split()
+
+
+def used(pid):
+    """Seconds of CPU time, with those of its children that have ended."""
+    return sum(map(int, stat_fields(pid)[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def work(pid, seconds):
+    """Wait until the process has used so much CPU time, however slow the machine."""
+    end = used(pid) + seconds
+    wait_for(f"{seconds} s of CPU time", 30, lambda: used(pid) >= end)
 
 
 def process_tree(root):
@@ -278,7 +291,7 @@ class Node:
 
     def status(self):
         p = subprocess.run([SCONCE, "status", "--json"], env=self.env, capture_output=True, text=True,
-                           timeout=20)
+                           timeout=60)
         check(p.returncode == 0, f"status: exit {p.returncode}: {p.stderr}")
         return json.loads(p.stdout)
 
@@ -287,9 +300,9 @@ class Node:
         self.ledgers.update()
         signal_group(self.process, signal.SIGINT)
         try:
-            code = self.process.wait(seconds)
+            code = self.process.wait(PATIENCE * seconds)
         except subprocess.TimeoutExpired:
-            check(False, f"does not end within {seconds} s: {self.roles()}\n{self.text()[-3000:]}")
+            check(False, f"does not end within {PATIENCE * seconds} s: {self.roles()}\n{self.text()[-3000:]}")
         check(code in (0, 130), f"exit code {code}: {self.text()[-3000:]}")
         return self.counters()
 
@@ -311,6 +324,25 @@ def record(output, *args, command=None, env=None, timeout=100, ok=True):
     if ok:
         check(p.returncode == 0, f"{' '.join(words)}: exit {p.returncode}: {out}{err}")
     return subprocess.CompletedProcess(words, p.returncode, out, err)
+
+
+def record_work(output, pid, seconds, *args, begin=lambda: None):
+    """Record, begin, and when the process has used so much CPU time, Ctrl-C."""
+    p = start([SCONCE, "record", "-o", output, *map(str, args)], stdin=subprocess.DEVNULL,
+              env=environment(SCONCE_RUN_DIR=f"{directory()}/run"))
+    ledgers = Ledgers(p.pid)
+
+    def up():
+        check(p.poll() is None, f"sconce record ended: exit {p.returncode}")
+        ledgers.update()
+        c = ledgers.counters()
+        return c["symbolizer_samples"] or c["filtered"]
+    wait_for("samples", 15, up)
+    begin()
+    work(pid, seconds)
+    p.send_signal(signal.SIGINT)
+    code = p.wait(100)
+    check(code in (0, 130), f"sconce record: exit {code}")
 
 
 def read_folded(path):
