@@ -13,6 +13,7 @@
 #define NOTES_BYTES_MAX	    65536
 #define NAME_BYTES_MAX	    4096
 #define NT_GO_BUILD_ID	    4
+#define ELFFILE_PAGE	    4096ull
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define NATIVE_DATA ELFDATA2LSB
@@ -25,16 +26,35 @@ static bool elffile_inside(const struct elffile *file, uint64_t offset, uint64_t
 	return offset <= file->size_bytes && bytes <= file->size_bytes - offset;
 }
 
+/*
+ * Only what is read into can be written to: the image is as long as the file, and what may be
+ * written to counts as our memory (RLIMIT_DATA) whether it is used or not.
+ */
+static int elffile_unlock(const struct elffile *file, uint64_t offset, uint64_t bytes)
+{
+	uint64_t first = offset & ~(ELFFILE_PAGE - 1);
+
+	if (bytes == 0)
+		return 0;
+	return mprotect(file->image + first, offset + bytes - first, PROT_READ | PROT_WRITE)
+		   ? -errno
+		   : 0;
+}
+
 /* Read parts of the file to their places in the image. What the file lacks stays zero. */
 static int elffile_load(struct elffile *file, const uint64_t (*ranges)[2], size_t n)
 {
 	struct reader_part parts[ELFFILE_PHDRS_MAX];
+	int err;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!elffile_inside(file, ranges[i][0], ranges[i][1]))
 			return -ENOEXEC;
 		if (ranges[i][1] > ELFFILE_LOAD_MAX - file->loaded_bytes)
 			return -EFBIG;
+		err = elffile_unlock(file, ranges[i][0], ranges[i][1]);
+		if (err)
+			return err;
 		file->loaded_bytes += ranges[i][1];
 		parts[i] =
 		    (struct reader_part){file->image + ranges[i][0], ranges[i][1], ranges[i][0], 0};
@@ -126,8 +146,8 @@ int elffile_open(struct elffile *file, struct reader *reader, int slot, uint64_t
 	file->reader = reader;
 	file->slot = slot;
 	file->size_bytes = size_bytes;
-	image = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	image =
+	    mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (image == MAP_FAILED)
 		return -ENOMEM;
 	file->image = image;
