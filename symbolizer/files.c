@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "symbolizer/filetable.h"
+#include "symbolizer/memory.h"
 
 #define NEED_FIRST_MS 1000
 #define NEED_LAST_MS  60000
@@ -131,7 +132,7 @@ static struct file *files_new(struct files *files, uint32_t file_id)
 		file_free(files, lru_oldest(&files->table));
 	file = calloc(1, sizeof(*file));
 	if (!file)
-		return NULL;
+		memory_over("a file");
 	file->slot = -1;
 	file->generation = ++files->generations;
 	lru_add(&files->table, &file->node, file_id);
@@ -144,7 +145,7 @@ struct file *files_get(struct files *files, uint32_t file_id)
 
 	if (!file)
 		file = files_new(files, file_id);
-	if (file && file_id == RECORD_VDSO_FILE_ID && file->slot < 0 && !file->refused)
+	if (file_id == RECORD_VDSO_FILE_ID && file->slot < 0 && !file->refused)
 		files_open_vdso(files, file);
 	return file;
 }
@@ -169,8 +170,6 @@ void files_record(struct files *files, const struct record_file *record)
 {
 	struct file *file = files_get(files, record->file_id);
 
-	if (!file)
-		return;
 	/* A new sampler counts its ids from the start again. */
 	if (file->announced &&
 	    (file->inode != record->inode || file->dev_major != record->dev_major ||
@@ -191,11 +190,6 @@ void files_message(struct files *files, const struct message_file *message, int 
 	struct file *file = files_get(files, message->file_id);
 
 	files->arrivals++;
-	if (!file) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
 	if (message->error || fd < 0) {
 		file->refused = true;
 		file->waited = true; /* so waiting for it makes no sense */
@@ -325,6 +319,8 @@ static void file_examine(struct files *files, struct file *file)
 	file->bad = true;
 	if (err && err != -ENOEXEC)
 		files->bad++;
+	if (err == -ENOMEM)
+		memory_file_failed(file->path, "names");
 }
 
 void files_find(struct files *files, struct file *file, uint64_t offset, struct files_found *found)

@@ -82,7 +82,7 @@ void files_mapped(struct files *files, uint32_t file_id);
 /* Takes the fd; -1 when the broker had none. */
 void files_message(struct files *files, const struct message_file *message, int fd);
 
-/* The entry of this id, made when there is none; the vdso's is open. NULL when memory is out. */
+/* The entry of this id, made when there is none; the vdso's is open. */
 struct file *files_get(struct files *files, uint32_t file_id);
 /* Ask the sampler for the file, if it is not here and it is time. */
 void files_need(struct files *files, struct file *file, uint64_t now_ns);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "symbolizer/ehframe.h"
+#include "symbolizer/memory.h"
 #include "symbolizer/peers.h"
 
 /* The sampler may have refused or evicted it; who keeps needing it sends it again. */
@@ -140,6 +141,8 @@ static void filetable_compile(struct filetables *tables, struct file *file)
 		malloc_trim(0);
 	}
 	if (err) {
+		if (err == -ENOMEM)
+			memory_file_failed(file->path, "an unwind table");
 		file->table = NULL;
 		file->table_none = true;
 		tables->none++;
@@ -180,8 +183,6 @@ const struct table_header *filetable_get(struct filetables *tables, uint32_t fil
 	struct file *file = files_get(tables->files, file_id);
 
 	*missing = false;
-	if (!file)
-		return NULL;
 	if (file->slot < 0 || file->table || file->table_none ||
 	    !peers_borrow(tables->peers, file, tables->now_ns))
 		filetable_make(tables, file);

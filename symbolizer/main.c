@@ -4,10 +4,12 @@
  * wrote (ELF files, stacks, cgroup names), and therefore the one that owns nothing: it opens no
  * file and no socket, and everything it reads was handed to it.
  */
+#include <signal.h>
 #include <string.h>
 
 #include "supervisor/child.h"
 #include "supervisor/sandbox.h"
+#include "symbolizer/memory.h"
 #include "symbolizer/worker.h"
 
 int main(int argc, char **argv)
@@ -17,6 +19,9 @@ int main(int argc, char **argv)
 	int err;
 
 	child_start(&child, ROLE_SYMBOLIZER, argc, argv);
+	memory_open();
+	/* What is longer than any table is not written (RLIMIT_FSIZE). */
+	signal(SIGXFSZ, SIG_IGN);
 	err = worker_open(&worker, &child);
 	if (err)
 		fatal("cannot open what the supervisor handed over: %s", strerror(-err));

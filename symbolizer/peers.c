@@ -111,7 +111,7 @@ static bool peers_lend(struct peers *peers, uint32_t i, uint64_t now_ns)
 {
 	struct file *file = files_get(peers->tables->files, peers->asked[i].file_id);
 
-	if (!file || now_ns >= peers->asked[i].until_ns)
+	if (now_ns >= peers->asked[i].until_ns)
 		return true;
 	if (filetable_make(peers->tables, file) || file->refused) {
 		peers_answer(peers, peers->asked[i].borrowers, file);
@@ -144,7 +144,7 @@ static bool peers_lent(struct peers *peers, uint32_t k, const struct message *me
 	struct table_header *table;
 
 	/* Also the answer to a question that was given up. */
-	if (!file || file->borrow_until_ns == 0 || peers_owner(peers, &file->key) != k)
+	if (file->borrow_until_ns == 0 || peers_owner(peers, &file->key) != k)
 		return true;
 	file->borrow_until_ns = 0;
 	file->own_table = message->type == MESSAGE_LEND_REFUSED;

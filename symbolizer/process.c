@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbolizer/memory.h"
+
 int processes_open(struct processes *processes, uint32_t max, uint32_t ranges_max)
 {
 	memset(processes, 0, sizeof(*processes));
@@ -48,7 +50,7 @@ static struct process *process_new(struct processes *processes, uint32_t pid, ui
 		process_free(processes, lru_oldest(&processes->table));
 	process = calloc(1, sizeof(*process));
 	if (!process)
-		return NULL;
+		memory_over("a process");
 	process->start_lo_ns = lo_ns;
 	process->start_hi_ns = hi_ns;
 	lru_add(&processes->table, &process->node, pid);
@@ -92,8 +94,6 @@ static void process_on_process(struct processes *processes, const struct record_
 	struct process *process =
 	    process_at(processes, record->pid, record->start_lo_ns, record->start_hi_ns);
 
-	if (!process)
-		return;
 	process_reset(processes, process, record->exec_id);
 	process->introduced = true;
 	process->exited = false;
@@ -116,7 +116,7 @@ static bool process_make_room(struct processes *processes, struct process *proce
 	need = need < 8 ? 8 : need + need / 2;
 	p = realloc(process->ranges, need * sizeof(*process->ranges));
 	if (!p)
-		return false;
+		memory_over("address ranges");
 	process->ranges = p;
 	process->ranges_room = need;
 	return true;
@@ -252,8 +252,6 @@ void processes_info(struct processes *processes, const struct message_process_in
 	if (process && process->start_lo_ns > info->start_hi_ns)
 		return; /* the pid is another's by now */
 	process = process_at(processes, info->pid, info->start_lo_ns, info->start_hi_ns);
-	if (!process)
-		return;
 	process->info_known = true;
 	process->info_exec_id = info->exec_id;
 	processes->arrivals++;

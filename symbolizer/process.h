@@ -63,7 +63,7 @@ void processes_info(struct processes *processes, const struct message_process_in
 /* Forget who has ended, when all samples before this place are done. */
 void processes_sweep(struct processes *processes, uint64_t done);
 
-/* The process of a sample; a blank one when nobody told of it. NULL when memory is out. */
+/* The process of a sample; a blank one when nobody told of it. */
 struct process *processes_get(struct processes *processes, uint32_t pid, uint64_t start_ns);
 
 /* Are the ranges those of the program that ran when the sample was taken? */

@@ -246,11 +246,13 @@ static void symbols_go(struct builder *b, struct elffile *file)
 struct symbols *symbols_build(struct elffile *file, size_t bytes_max)
 {
 	struct builder b = {.file = file, .bytes_max = bytes_max};
+	long found = elffile_symbols(file, false, symbols_collect, &b);
 
-	if (elffile_symbols(file, false, symbols_collect, &b) == -ENOENT)
+	if (found == -ENOENT)
 		symbols_go(&b, file);
 	/* Mostly contained in .symtab, but not in all files, and often the only one. */
-	elffile_symbols(file, true, symbols_collect, &b);
+	if (found == -ENOMEM || elffile_symbols(file, true, symbols_collect, &b) == -ENOMEM)
+		b.err = -ENOMEM;
 	b.out = calloc(1, sizeof(*b.out));
 	b.stack = calloc(b.raw_n + 1, sizeof(*b.stack));
 	if (!b.out || !b.stack)

@@ -187,7 +187,7 @@ static bool worker_wait_for_files(struct worker *w, const struct frame *frames, 
 			continue;
 		last = frames[i].file_id;
 		file = files_get(&w->files, last);
-		if (!file || file->slot >= 0 || file->symbols || file->bad)
+		if (file->slot >= 0 || file->symbols || file->bad)
 			continue;
 		files_need(&w->files, file, child_now_ns());
 		if (!file->received &&
@@ -214,7 +214,7 @@ static bool worker_wait_for_table(struct worker *w)
 static uint32_t worker_walk(struct worker *w, struct view *view, const struct process *process,
 			    struct frame *frames, enum record_stop *stop)
 {
-	if (process && process_ranges_hold(process, view->record->exec_id))
+	if (process_ranges_hold(process, view->record->exec_id))
 		return walk_stack(process->ranges, process->ranges_n, &view->regs, view->stack,
 				  view->record->stack_bytes, &w->tables, frames, stop);
 	w->tables.missing = NULL;
@@ -287,7 +287,7 @@ static bool worker_sample(struct worker *w)
 		return true;
 	}
 	process = processes_get(&w->processes, view.record->pid, view.record->start_ns);
-	if (process && worker_wait_for_process(w, &view, process))
+	if (worker_wait_for_process(w, &view, process))
 		return false;
 	stop = (enum record_stop)view.record->stop;
 	user = view.deferred ? walked : view.user;
@@ -295,10 +295,6 @@ static bool worker_sample(struct worker *w)
 	    view.deferred ? worker_walk(w, &view, process, walked, &stop) : view.record->user_slots;
 	if ((view.deferred && worker_wait_for_table(w)) || worker_wait_for_files(w, user, user_n))
 		return false;
-	if (!process) {
-		books_count(w, C_lost_symbolizer_log_full); /* no memory to say whose it is */
-		return true;
-	}
 	process_name(process, view.record->comm, view.record->pid == view.record->tid);
 	if (worker_define(w, &view, process, user, user_n, &process_id, &stack_id)) {
 		books_count(w, C_lost_symbolizer_log_full);
