@@ -114,6 +114,7 @@ bench: all workloads
 	$(Q)bench/overhead
 	$(Q)bench/unwind-cost
 	$(Q)bench/tables
+	$(Q)bench/reads
 
 # Lives that come and go, and whether anything is left of them: three minutes.
 soak: all workloads

@@ -166,3 +166,10 @@ BENCHES += bench/compile-table
 workloads: $(BUILD)/bench/compile-table
 bench/compile-table_SRCS = bench/compile-table.c $(EHFRAME_TEST_SRCS)
 bench/compile-table_LIBS = $(SYMBOLIZER_LIBS)
+
+# What bench/reads runs: it reads files as the symbolizer does.
+BENCHES += bench/read-files
+workloads: $(BUILD)/bench/read-files
+bench/read-files_SRCS = bench/read-files.c $(EHFRAME_SRCS) symbolizer/symbols.c symbolizer/demangle.c \
+	symbolizer/elffile.c symbolizer/reader.c symbolizer/sha256.c shm/table.c
+bench/read-files_LIBS = $(SYMBOLIZER_LIBS)

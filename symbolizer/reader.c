@@ -57,8 +57,8 @@ void reader_close(struct reader *reader)
 }
 
 /*
- * Whether the file's filesystem reads without waiting. Where it does not (tmpfs, overlayfs, FUSE,
- * NFS) the kernel hands each read to a thread that it adds to this process: slower than pread, and
+ * Whether the file's filesystem reads without waiting. Where it does not (tmpfs, overlayfs,
+ * FUSE) the kernel hands each read to a thread that it adds to this process: slower than pread, and
  * where it can have no thread (pids.max, RLIMIT_NPROC) it cancels the read after 50 ms.
  */
 static bool reader_ring_suits(struct reader *reader, unsigned slot)
