@@ -26,6 +26,22 @@ static void lacks_note(char *lacks, size_t size, const char *name)
 	snprintf(lacks + n, size - n, "%s%s", n ? ", " : "", name);
 }
 
+/*
+ * In containers we see what the supervisor's has. What the others are given is in their bundles
+ * (deploy/oci); the loader says what it lacks, and nothing starts without it.
+ */
+static bool lacks_concerns(const struct config *config, size_t i)
+{
+	static const char *const ours[] = {"root",	     "CAP_SYSLOG",     "CAP_CHOWN",  "kernel",
+					   "BTF",	     "kernel symbols", "machine id", "kernel modules",
+					   "run directory", "open files"};
+
+	for (size_t k = 0; k < sizeof(ours) / sizeof(ours[0]) && config->containers; k++)
+		if (strcmp(ours[k], checks_name(i)) == 0)
+			return true;
+	return !config->containers && (config->mode == MODE_RUN || checks_shows(i));
+}
+
 bool lacks_check(struct options *options)
 {
 	struct config *config = &options->config;
@@ -35,7 +51,7 @@ bool lacks_check(struct options *options)
 	checks_here(&world, config);
 	world.unsafe_kernel = options->unsafe_kernel;
 	for (size_t i = 0; i < checks_count(); i++) {
-		if (config->mode == MODE_RECORD && !checks_shows(i))
+		if (!lacks_concerns(config, i))
 			continue;
 		checks_run(i, &world, &results[i]);
 		if (results[i].state == CHECK_FATAL) {
@@ -50,6 +66,8 @@ bool lacks_check(struct options *options)
 			lacks_note(config->runtime.lacks, sizeof(config->runtime.lacks),
 				   checks_name(i));
 		}
-	config->sideband_pages = places_sideband_pages(&world);
+	/* It is tried with a perf event, which the supervisor's container may not open. */
+	if (!config->containers)
+		config->sideband_pages = places_sideband_pages(&world);
 	return true;
 }
