@@ -142,22 +142,27 @@ static void init_on_term(int signo)
 	_exit(0);
 }
 
-/* Which slot, and where the supervisor listens. -1: not understood. */
+/* Which slot, and where the supervisor listens. -1: there is none of that name. */
 static int init_arguments(int argc, char **argv, struct sockaddr_un *address)
 {
 	const char *run_dir = "/run/sconce", *name = "", *worker = "0";
 	int slot = ROLE_LOADER;
 
 	for (int i = 1; i + 1 < argc; i += 2)
-		*(strcmp(argv[i], "--role") == 0     ? &name
-		  : strcmp(argv[i], "--worker") == 0 ? &worker
-						     : &run_dir) = argv[i + 1];
+		if (strcmp(argv[i], "--role") == 0)
+			name = argv[i + 1];
+		else if (strcmp(argv[i], "--worker") == 0)
+			worker = argv[i + 1];
+		else if (strcmp(argv[i], "--run-dir") == 0)
+			run_dir = argv[i + 1];
 	while (slot < ROLE_COUNT && strcmp(role_name((enum role)slot), name) != 0)
 		slot++;
+	if (slot == ROLE_COUNT)
+		return -1;
 	snprintf(address->sun_path, sizeof(address->sun_path), "%s/%s", run_dir,
 		 RUN_CONTROL_SOCKET);
 	slot += slot == ROLE_SYMBOLIZER ? atoi(worker) : 0;
-	return slot < SLOT_COUNT && slot_role(slot) < ROLE_COUNT ? slot : -1;
+	return slot >= ROLE_LOADER && slot < SLOT_COUNT ? slot : -1;
 }
 
 int init_main(int argc, char **argv)

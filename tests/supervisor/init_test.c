@@ -354,6 +354,31 @@ static void strangers_and_doubles_are_hung_up_on(void **state)
 	end_init(init);
 }
 
+static void nobody_is_who_there_is_not(void **state)
+{
+	static const char *const wrong[][4] = {{"--role", "nobody", "--worker", "0"},
+					       {"--role", "symbolizer", "--worker", "8"},
+					       {"--role", "symbolizer", "--worker", "-6"},
+					       {"--worker", "1", "--run-dir", "/tmp"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char *argv[5] = {(char *)"sconce-supervisor"};
+		int status;
+		pid_t pid;
+
+		memcpy(argv + 1, wrong[i], sizeof(wrong[i]));
+		pid = fork();
+		if (pid == 0) {
+			alarm(20);
+			dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+			_exit(init_main(5, argv) ? 9 : 0);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	}
+}
+
 static int copy_fake(void)
 {
 	char self[PATH_MAX], command[PATH_MAX + 128];
@@ -416,6 +441,7 @@ int main(void)
 		cmocka_unit_test(the_init_kills_when_the_channel_is_shut),
 		cmocka_unit_test(one_that_does_not_die_is_abandoned),
 		cmocka_unit_test(strangers_and_doubles_are_hung_up_on),
+		cmocka_unit_test(nobody_is_who_there_is_not),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
