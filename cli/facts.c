@@ -11,13 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bpf/tables.h"
-#include "shm/ledger.h"
-#include "shm/record.h"
-
-/* A process without what the configuration sizes: code, stacks, tables of fixed size. */
-#define PROCESS_BYTES (32ull << 20)
-#define MAP_ENTRY_BYTES 128ull /* an entry of BPF's process hash, with what the kernel adds */
+#include "cli/ceilings.h"
 
 static void facts_line(const char *path, char *line, size_t size)
 {
@@ -44,28 +38,6 @@ static uint32_t facts_cpus(void)
 	return cpus < 1 ? 1 : cpus > CONFIG_CPUS_MAX ? CONFIG_CPUS_MAX : (uint32_t)cpus;
 }
 
-/* The sum of all segments, maps and caches when they are full, and something for each process. */
-static uint64_t facts_memory_limit(const struct config *config)
-{
-	uint64_t per_worker = config->sample_queue_bytes + config->process_queue_bytes +
-			      config->output_queue_bytes + 2 * config->log_bytes +
-			      config->symbol_bytes;
-	uint64_t spools = (config->viewer.enabled ? 1 : 0) + (config->remote.url[0] ? 1 : 0) +
-			  (config->format != FORMAT_NONE ? 1 : 0);
-	uint64_t processes = ROLE_SYMBOLIZER - ROLE_LOADER + config->workers;
-	uint64_t sideband = (1 + (uint64_t)config->sideband_pages) * SEGMENT_PAGE;
-	uint64_t maps = config->ring_bytes + MAP_ENTRY_BYTES * config->processes_max +
-			sizeof(struct record_range) * config->ranges_max +
-			sizeof(struct bpf_file) * TABLES_FILES_MAX + config->unwind_bytes;
-
-	return config->workers * per_worker + spools * config->spool_bytes +
-	       config->runtime.cpus * sideband + maps + processes * PROCESS_BYTES +
-	       SLOT_COUNT * LEDGER_BYTES +
-	       (config->viewer.enabled
-			? config->viewer.max_slots * config->viewer.slot_max_bytes
-			: 0);
-}
-
 void facts_find(struct config *config)
 {
 	struct config_runtime *runtime = &config->runtime;
@@ -90,5 +62,5 @@ void facts_find(struct config *config)
 	snprintf(runtime->host_name, sizeof(runtime->host_name), "%s", name.nodename);
 	snprintf(runtime->os_release, sizeof(runtime->os_release), "%s", name.release);
 	facts_line("/etc/machine-id", runtime->host_id, sizeof(runtime->host_id));
-	runtime->memory_limit_bytes = facts_memory_limit(config);
+	ceilings_set(config);
 }

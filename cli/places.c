@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "cli/cgroup.h"
 #include "cli/session.h"
 
 #define KALLSYMS_LINES 64 /* the first of them are addresses of every kernel */
@@ -170,18 +171,14 @@ void places_cgroup(const struct checks_world *world, struct check_result *result
 		checks_lose(result, CHECK_LACKS, "workloads are told by their programs only");
 }
 
-/* Version 2, where memory may be handed down. */
+/* The one around everything that `sconce run` makes. */
 void places_memory_cgroup(const struct checks_world *world, struct check_result *result)
 {
-	char line[256] = "";
-	bool memory = checks_line(world, "/sys/fs/cgroup/cgroup.controllers", line, sizeof(line)) &&
-		      strstr(line, "memory");
-	bool writable = access(places_path(world, "/sys/fs/cgroup"), W_OK) == 0;
+	struct cgroup cgroup;
+	bool may = cgroup_probe(&cgroup, world->root);
 
-	checks_found(result, !memory	 ? "no controller of version 2"
-			     : !writable ? "read-only"
-					 : "there");
-	if (!memory || !writable)
+	checks_found(result, "%s", may ? "may be made" : cgroup.why);
+	if (!may)
 		checks_lose(result, CHECK_LACKS, "memory is limited process by process only");
 }
 

@@ -245,6 +245,7 @@ static int record_start(struct record *record)
 		return -1;
 	if (session_start(&record->session, &record->options->config, &fds))
 		return record_fail("cannot record", record->session.started.text);
+	session_say_ceilings(&record->session, &record->options->config);
 	return 0;
 }
 
@@ -257,7 +258,7 @@ int record_main(struct options *options)
 	record.options = options;
 	record.output = -1;
 	record.terminal = isatty(STDERR_FILENO);
-	log_init(ROLE_CLI, LOG_WARN);
+	log_init(ROLE_CLI, options->verbose ? LOG_INFO : LOG_WARN);
 	if (!lacks_check(options))
 		return 1;
 	facts_find(&options->config);

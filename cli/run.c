@@ -148,5 +148,6 @@ int run_main(struct options *options)
 		return 1;
 	}
 	run_close(&fds);
+	session_say_ceilings(&session, config);
 	return run_loop(&session, config, &fds);
 }

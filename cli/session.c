@@ -17,8 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/ceilings.h"
 #include "proto/fds.h"
 #include "shm/segment.h"
+#include "supervisor/log.h"
 
 #define START_MS 60000 /* a slow machine verifies BPF slowly */
 #define OTHERS_MAX 80
@@ -109,16 +111,20 @@ static void session_environment(char **out)
 }
 
 /*
- * Each process gets the limits from us: two descriptors per cpu are the supervisor's, and shared
- * memory is files, whose size somebody may have limited for another purpose.
+ * Two descriptors per cpu are the supervisor's, and shared memory is files, whose size somebody may
+ * have limited for another purpose. Hard limits stay: its children may have more.
  */
-static void session_limits(void)
+static void session_limits(const struct config *config)
 {
-	struct rlimit files, size;
+	struct rlimit files, size, data;
 
 	getrlimit(RLIMIT_FSIZE, &size);
 	size.rlim_cur = size.rlim_max;
 	setrlimit(RLIMIT_FSIZE, &size);
+	getrlimit(RLIMIT_DATA, &data);
+	data.rlim_cur = config->runtime.limits[ROLE_SUPERVISOR][CEILINGS_DATA].most;
+	if (data.rlim_cur < data.rlim_max)
+		setrlimit(RLIMIT_DATA, &data);
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	if (files.rlim_max < SESSION_FILES_WANTED) {
@@ -132,14 +138,14 @@ static void session_limits(void)
 }
 
 /* fds[i] becomes number FD_SUPERVISOR + i; whatever else is open goes. */
-static void session_exec(const int *fds)
+static void session_exec(const struct config *config, const int *fds)
 {
 	char *argv[] = {(char *)"sconce-supervisor", NULL};
 	char *env[SESSION_ENVIRONMENT + 2];
 	int moved[SESSION_FDS], binary;
 
 	session_unblock();
-	session_limits();
+	session_limits(config);
 	session_environment(env);
 	for (int i = 0; i < SESSION_FDS; i++)
 		moved[i] = fds[i] < 0 ? -1 : fcntl(fds[i], F_DUPFD_CLOEXEC, FD_BASE);
@@ -164,6 +170,7 @@ static int session_fork(struct session *session, const struct config *config,
 	config_fd = session_config(config);
 	if (config_fd < 0 || channel_pair(pair))
 		return -1;
+	cgroup_make(&session->cgroup, config->runtime.memory.all_bytes);
 	session->pid = fork();
 	if (session->pid == 0) {
 		const int fds[SESSION_FDS] = {
@@ -175,7 +182,8 @@ static int session_fork(struct session *session, const struct config *config,
 			[FD_SUPERVISOR_INTAKE - FD_SUPERVISOR] = given->intake,
 			[FD_SUPERVISOR_BINARIES - FD_SUPERVISOR] = binaries};
 
-		session_exec(fds);
+		cgroup_enter(&session->cgroup);
+		session_exec(config, fds);
 	}
 	close(pair[1]);
 	close(config_fd);
@@ -248,6 +256,17 @@ static void session_reap(struct session *session)
 	session->failed = info.si_code != CLD_EXITED || info.si_status != 0;
 	close(session->pidfd);
 	session->pidfd = -1;
+	cgroup_remove(&session->cgroup);
+}
+
+void session_say_ceilings(const struct session *session, const struct config *config)
+{
+	char text[512];
+
+	ceilings_text(config, text, sizeof(text));
+	log_info("memory at most %s; held by the limits of each process and %s%s", text,
+		 session->cgroup.path[0] ? "by " : "by no cgroup: ",
+		 session->cgroup.path[0] ? session->cgroup.path : session->cgroup.why);
 }
 
 void session_wait(struct session *session, struct pollfd *others, size_t others_n, int timeout_ms)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "cli/cgroup.h"
 #include "cli/snapshot.h"
 #include "proto/channel.h"
 #include "proto/config.h"
@@ -27,6 +28,7 @@ struct session {
 	struct channel channel;
 	struct message_started started;
 	struct snapshot snapshot;
+	struct cgroup cgroup; /* around the supervisor */
 	uint64_t asked_ms;
 	int signal; /* the last one that came, 0 = none */
 	bool finishing, ended, failed;
@@ -44,6 +46,9 @@ int session_binaries(void);
  */
 int session_start(struct session *session, const struct config *config,
 		  const struct session_fds *fds);
+
+/* What everything may take, in one line of the log. */
+void session_say_ceilings(const struct session *session, const struct config *config);
 
 /*
  * Wait at most timeout_ms for something to happen: a signal (session->signal; the second one kills),

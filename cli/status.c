@@ -26,6 +26,7 @@ struct status_process {
 	uint64_t capabilities; /* CapEff */
 	double cpu_s;
 	uint64_t pss_bytes;
+	uint64_t own_bytes, limit_bytes; /* shared with nobody, and how much of it it may have */
 };
 
 static const char *const capability_names[] = {"CHOWN",
@@ -124,6 +125,10 @@ static struct status_process status_process(const struct message_status *status,
 	process.capabilities = status_field(p->pid, "status", "CapEff:", 16);
 	process.cpu_s = status_cpu_s(p->pid);
 	process.pss_bytes = status_field(p->pid, "smaps_rollup", "Pss:", 10) * 1024;
+	process.own_bytes = status_field(p->pid, "status", "RssAnon:", 10) * 1024;
+	process.limit_bytes = status_field(p->pid, "limits", "Max data size", 10);
+	if (process.limit_bytes) /* "unlimited" is not a number */
+		process.limit_bytes += status_field(p->pid, "limits", "Max stack size", 10);
 	return process;
 }
 
@@ -186,9 +191,11 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 	char capabilities[128], layers[128];
 	const char *role = "";
 
-	printf("%u Hz, up %.0f s, BPF maps %.1f MiB, all memory at most %.0f MiB%s%s\n",
+	printf("%u Hz, up %.0f s, BPF maps %.1f MiB, kernel at most %.0f, all memory at most %.0f MiB"
+	       "%s%s\n",
 	       status->rate_hz, status_uptime_s(status), (double)bpf->map_bytes / 0x1p20,
-	       (double)status->memory_limit_bytes / 0x1p20, status->viewer_url[0] ? ", " : "",
+	       (double)status->memory.kernel_bytes / 0x1p20,
+	       (double)status->memory.all_bytes / 0x1p20, status->viewer_url[0] ? ", " : "",
 	       status->viewer_url);
 	if (status->lacks[0])
 		printf("with less than there could be: %s (sconce doctor says more)\n",
@@ -198,8 +205,8 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 		       (double)bpf->run_ns / (double)bpf->run_count,
 		       (unsigned long long)bpf->run_count);
 	putchar('\n');
-	printf("%-12s %4s %8s %6s %8s %8s %8s  %s\n", "process", "slot", "pid", "uid", "cpu s",
-	       "pss MiB", "restarts", "capabilities; confined by");
+	printf("%-12s %4s %8s %6s %8s %8s %8s %8s %8s  %s\n", "process", "slot", "pid", "uid",
+	       "cpu s", "pss MiB", "own MiB", "at most", "restarts", "capabilities; confined by");
 	for (uint32_t i = 0; i < status->processes_n; i++) {
 		const struct message_status_process *p = &status->processes[i];
 		struct status_process process = status_process(status, p);
@@ -207,9 +214,10 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 		status_capabilities_text(process.capabilities, capabilities, sizeof(capabilities));
 		status_layers_text(status_layers(s, p->slot), (enum role)p->role, layers,
 				   sizeof(layers));
-		printf("%-12s %4u %8d %6u %8.2f %8.1f %8u  %s%s%s", role_name((enum role)p->role),
-		       p->slot, p->pid, process.uid, process.cpu_s,
-		       (double)process.pss_bytes / 0x1p20, p->restarts,
+		printf("%-12s %4u %8d %6u %8.2f %8.1f %8.1f %8.0f %8u  %s%s%s",
+		       role_name((enum role)p->role), p->slot, p->pid, process.uid, process.cpu_s,
+		       (double)process.pss_bytes / 0x1p20, (double)process.own_bytes / 0x1p20,
+		       (double)process.limit_bytes / 0x1p20, p->restarts,
 		       !p->pid		    ? "(not running)"
 		       : status->containers ? "(in a container)"
 					    : capabilities,
@@ -234,10 +242,13 @@ static void status_print_json(const struct snapshot *s, const struct bpfstat *bp
 
 	printf("{\"version\":\"%s\",\"rate_hz\":%u,\"uptime_s\":%.3f,\"viewer_url\":\"%s\","
 	       "\"bpf_map_bytes\":%llu,\"bpf_run_ns\":%llu,\"bpf_run_count\":%llu,"
-	       "\"memory_limit_bytes\":%llu,\"lost\":%llu,\"lacks\":\"%s\",\"processes\":[",
+	       "\"memory_limit_bytes\":%llu,\"shared_limit_bytes\":%llu,"
+	       "\"kernel_limit_bytes\":%llu,\"lost\":%llu,\"lacks\":\"%s\",\"processes\":[",
 	       SCONCE_VERSION, status->rate_hz, status_uptime_s(status), status->viewer_url,
 	       (unsigned long long)bpf->map_bytes, (unsigned long long)bpf->run_ns,
-	       (unsigned long long)bpf->run_count, (unsigned long long)status->memory_limit_bytes,
+	       (unsigned long long)bpf->run_count, (unsigned long long)status->memory.all_bytes,
+	       (unsigned long long)status->memory.shared_bytes,
+	       (unsigned long long)status->memory.kernel_bytes,
 	       (unsigned long long)snapshot_lost(s), status->lacks);
 	for (uint32_t i = 0; i < status->processes_n; i++) {
 		const struct message_status_process *p = &status->processes[i];
@@ -255,9 +266,11 @@ static void status_print_json(const struct snapshot *s, const struct bpfstat *bp
 		for (int l = 0, n = 0; l < LAYER_COUNT; l++)
 			if (status_layers(s, p->slot) & 1u << l)
 				printf("%s\"%s\"", n++ ? "," : "", layer_names[l]);
-		printf("],\"cpu_s\":%.2f,\"pss_bytes\":%llu,\"restarts\":%u,\"abandoned\":%u}",
-		       process.cpu_s, (unsigned long long)process.pss_bytes, p->restarts,
-		       p->abandoned);
+		printf("],\"cpu_s\":%.2f,\"pss_bytes\":%llu,\"own_bytes\":%llu,\"limit_bytes\":%llu,"
+		       "\"restarts\":%u,\"abandoned\":%u}",
+		       process.cpu_s, (unsigned long long)process.pss_bytes,
+		       (unsigned long long)process.own_bytes,
+		       (unsigned long long)process.limit_bytes, p->restarts, p->abandoned);
 	}
 	printf("],\"counters\":{");
 	for (enum counter c = 0; c < COUNTER_COUNT; c++)

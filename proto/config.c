@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/config.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "shm/segment.h"
 
@@ -42,6 +44,23 @@ void config_defaults(struct config *config, enum config_mode mode)
 	config->ranges_max = 131072;
 	config->sideband_pages = 64;
 	config->stuck_ms = 10000;
+}
+
+int config_limit(const struct config *config, enum role role)
+{
+	const struct config_limit *limits = config->runtime.limits[role];
+
+	for (int i = 0; i < CONFIG_LIMITS_MAX && limits[i].most; i++) {
+		struct rlimit limit;
+
+		getrlimit((int)limits[i].resource, &limit);
+		if (limit.rlim_max > limits[i].most)
+			limit.rlim_max = limits[i].most;
+		limit.rlim_cur = limit.rlim_max;
+		if (setrlimit((int)limits[i].resource, &limit))
+			return -errno;
+	}
+	return 0;
 }
 
 const struct config *config_map(int fd)

@@ -52,12 +52,25 @@ struct config_viewer {
 	uint32_t cleanup_interval_s;  /* PROFILES_CLEANUP_INTERVAL_SECONDS */
 };
 
-struct config_runtime { /* facts about the machine */
+#define CONFIG_LIMITS_MAX 6
+
+struct config_limit { /* of a process, as setrlimit() takes it; most 0 = no further one */
+	uint64_t resource, most;
+};
+
+struct config_memory { /* what may be used at most with this configuration */
+	uint64_t all_bytes;    /* own memory of all processes, and the two others: */
+	uint64_t shared_bytes; /* queues, definition logs, spools, ledgers */
+	uint64_t kernel_bytes; /* BPF maps, side-band rings, some for sockets and page tables */
+};
+
+struct config_runtime { /* facts about the machine, and what follows from them */
 	uint32_t cpus;	  /* possible cpus, as BPF numbers them */
 	uint32_t sideband; /* perf side-band rings: FD_SIDEBAND + 0 .. sideband - 1; from the loader */
 	uint32_t chunks;   /* of unwind table memory that exist; grows at run time */
 	int32_t perf_event_paranoid;
-	uint64_t memory_limit_bytes; /* what all memory together can come to with this configuration */
+	struct config_memory memory;
+	struct config_limit limits[ROLE_COUNT][CONFIG_LIMITS_MAX];
 	uint64_t start_ns; /* CLOCK_BOOTTIME at which the supervisor was started */
 	uint8_t instance[16]; /* random: makes profile ids unique */
 	char host_name[65], host_id[65], host_arch[32], os_release[65];
@@ -105,6 +118,12 @@ struct config {
 
 /* The defaults, from one table; mode decides rate and memory of the spools. */
 void config_defaults(struct config *config, enum config_mode mode);
+
+/*
+ * The calling process takes up the limits of a role, where it has no lower ones. There is no way
+ * back. 0 or -errno.
+ */
+int config_limit(const struct config *config, enum role role);
 
 /* Map a configuration read-only. NULL when fd holds none, or one of another version. */
 const struct config *config_map(int fd);

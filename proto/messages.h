@@ -157,7 +157,7 @@ struct message_status {
 	uint32_t processes_n;
 	uint32_t rate_hz;
 	uint64_t start_ns;	/* CLOCK_BOOTTIME */
-	uint64_t memory_limit_bytes; /* computed from the configuration */
+	struct config_memory memory;
 	uint32_t containers;	/* 1 = the pids are those of other pid namespaces */
 	uint32_t unused;
 	char viewer_url[128], lacks[CONFIG_TEXT_BYTES];

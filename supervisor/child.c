@@ -59,6 +59,10 @@ void child_start(struct child *child, enum role role, int argc, char **argv)
 		      "sconce, and all binaries must be of one build",
 		      FD_CONFIG);
 	log_init(child->slot, LOG_INFO);
+	/* In a container nobody has done it for us. */
+	err = config_limit(child->config, role);
+	if (err)
+		fatal("cannot limit what this process may use: %s", strerror(-err));
 	err = ledger_open(&child->ledger, FD_LEDGER);
 	if (err)
 		fatal("cannot open the ledger: %s", strerror(-err));

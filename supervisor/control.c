@@ -83,7 +83,7 @@ static void control_on_status(struct channel *client)
 	struct message_status status = {.rate_hz = config->rate_hz,
 					.containers = config->containers,
 					.start_ns = config->runtime.start_ns,
-					.memory_limit_bytes = config->runtime.memory_limit_bytes};
+					.memory = config->runtime.memory};
 	int ledgers[SLOT_COUNT];
 	size_t ledgers_n = 0;
 

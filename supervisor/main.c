@@ -149,10 +149,8 @@ static void on_loaded(int slot, const struct message *message)
 	if (err)
 		give_up(err, "cannot start sampling: %s", strerror(-err));
 	control_started(&started);
-	log_info("sampling at %u Hz on %u cpus; %u verified instructions; all memory together at "
-		 "most %llu MiB",
-		 config->rate_hz, config->runtime.sideband, loaded->program_insns,
-		 (unsigned long long)config->runtime.memory_limit_bytes >> 20);
+	log_info("sampling at %u Hz on %u cpus; %u verified instructions", config->rate_hz,
+		 config->runtime.sideband, loaded->program_insns);
 }
 
 static const struct {

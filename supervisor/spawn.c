@@ -135,6 +135,9 @@ noreturn void spawn_enter(int slot, const struct config *config, const struct wi
 		wanted |= CAP(SYS_ADMIN);
 	if (config)
 		spawn_privilege(config->uid_base + (uint32_t)slot, wanted);
+	/* Before exec: the supervisor's own, which is inherited, has no room for another program. */
+	if (config && config_limit(config, role))
+		fatal("cannot limit what %s may use: %m", name);
 	/*
 	 * The change of uid cleared it; and the parent may have ended before it was set. In a pid
 	 * namespace there is no parent to be seen; the end of its socket tells the same.

@@ -79,13 +79,13 @@ static int setup(void **state)
 	make("/proc/sys/kernel/perf_event_paranoid", "2\n");
 	make("/proc/sys/kernel/io_uring_disabled", "0\n");
 	make("/proc/kallsyms", "ffffffff81000000 T _stext\n");
-	make("/proc/self/cgroup", "0::/user.slice\n");
+	make("/proc/self/cgroup", "4:memory:/\n0::/user.slice\n");
 	make("/proc/self/mountinfo", "22 27 0:21 / /proc rw - proc proc rw\n");
 	make("/proc/modules", "");
 	make("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
 	make("/sys/kernel/btf/vmlinux", "btf");
 	make("/sys/devices/system/cpu/possible", "0-1\n");
-	make("/sys/fs/cgroup/cgroup.controllers", "cpu memory pids\n");
+	make("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
 	for (enum role role = ROLE_SUPERVISOR; role < ROLE_COUNT; role++)
 		make_program(role);
 	make_link("/proc/self/ns/user", "user:[4026531837]");
@@ -242,7 +242,7 @@ static void test_files(void **state)
 	assert_state("BTF", CHECK_FATAL, "CONFIG_DEBUG_INFO_BTF");
 	remove_file("/sys/devices/system/cpu/possible");
 	assert_state("/sys", CHECK_LACKS, "mount -t sysfs");
-	make("/sys/fs/cgroup/cgroup.controllers", "cpu pids\n");
+	remove_file("/sys/fs/cgroup/memory/memory.limit_in_bytes");
 	assert_state("memory cgroup", CHECK_LACKS, "process by process");
 	remove_file("/etc/machine-id");
 	assert_state("machine id", CHECK_LACKS, "host.id");
