@@ -4,12 +4,13 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "bpf/tables.h"
 #include "shm/segment.h"
 #include "supervisor/wiring.h"
 
-#define HELD_MAX 64 /* maps and links: kept, some of them wired to the sampler */
+#define HELD_MAX 64 /* maps and links that nobody else gets */
 
 static int sampling[CONFIG_CPUS_MAX], held[HELD_MAX];
 static uint32_t sampling_n, held_n;
@@ -33,13 +34,22 @@ int kernel_take(const struct message_bpf_fd *what, int fd, struct config_runtime
 		wiring_give(OBJECT_CHUNK, runtime->chunks++, SIDE_A, fd);
 	else if (what->object == BPF_SAMPLING && sampling_n < CONFIG_CPUS_MAX)
 		sampling[sampling_n++] = fd;
+	else if (wired[what->object])
+		wiring_give(wired[what->object], 0, SIDE_A, fd);
 	else if (held_n < HELD_MAX)
 		held[held_n++] = fd;
 	else
 		return -EPROTO;
-	if (wired[what->object])
-		wiring_give(wired[what->object], 0, SIDE_A, fd);
 	return 0;
+}
+
+void kernel_forget(struct config_runtime *runtime)
+{
+	while (sampling_n)
+		close(sampling[--sampling_n]);
+	while (held_n)
+		close(held[--held_n]);
+	runtime->sideband = runtime->chunks = 0;
 }
 
 int kernel_start(const struct config *config)

@@ -15,6 +15,9 @@
 /* Take over what the loader sent. 0, or -EPROTO when it is nothing that we know. */
 int kernel_take(const struct message_bpf_fd *what, int fd, struct config_runtime *runtime);
 
+/* The loader was killed half-way: the next one sends everything anew, over what is wired. */
+void kernel_forget(struct config_runtime *runtime);
+
 /* Map the side-band rings and switch them on, then sampling. 0 or -errno. */
 int kernel_start(const struct config *config);
 /* No new samples from here on. */

@@ -179,7 +179,7 @@ static void on_message(int slot, const struct message *message, const int *fds, 
 			handlers[i].handle(slot, message);
 }
 
-/* A loader that ended without a word, or was interrupted, gets another chance if it left nothing. */
+/* A loader that ended without a word, or was interrupted, gets another chance. */
 static void check_loader(void)
 {
 	struct slot *loader = watch_slot(ROLE_LOADER);
@@ -187,8 +187,9 @@ static void check_loader(void)
 	if (loader->state != SLOT_OFF || watch_slot(ROLE_SAMPLER)->state != SLOT_OFF ||
 	    drain_begun())
 		return;
-	if (loader->restarts + 1 >= LOADER_TRIES || wiring_fd(OBJECT_EVENTS, 0, SIDE_A))
+	if (loader->restarts + 1 >= LOADER_TRIES)
 		give_up(-EIO, "the BPF loader ended without success; its messages are above");
+	kernel_forget(&config->runtime);
 	watch_start(ROLE_LOADER);
 }
 
