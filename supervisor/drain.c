@@ -57,19 +57,36 @@ static bool drain_done(enum role role)
 	return done;
 }
 
+/*
+ * A worker that is late is stuck in a sample: it gives up by itself before. The next one gives up that
+ * sample, and does the rest.
+ */
+static bool drain_again(void)
+{
+	static bool again;
+	bool once = stages[stage].role == ROLE_SYMBOLIZER && !again;
+
+	for (int i = ROLE_SYMBOLIZER; once && i < SLOT_COUNT; i++)
+		if (!watch_slot(i)->drained)
+			watch_kill(i, "stuck at the end");
+	again |= once;
+	return once;
+}
+
 bool drain_tick(void)
 {
 	uint64_t now = watch_now_ns();
 
 	while (stage < STAGES) {
-		bool late = now - stage_ns > stages[stage].limit_ms * NS_PER_MS;
+		bool done = drain_done(stages[stage].role);
 
-		if (!drain_done(stages[stage].role) && !late)
+		if (!done && now - stage_ns <= stages[stage].limit_ms * NS_PER_MS)
 			return false;
-		if (late)
+		if (!done)
 			log_warn("%s did not finish within %d ms", role_name(stages[stage].role),
 				 (int)stages[stage].limit_ms);
-		stage++;
+		if (done || !drain_again())
+			stage++;
 		stage_ns = now;
 	}
 	return watch_stop() || now - stage_ns > END_MS * NS_PER_MS;

@@ -331,7 +331,11 @@ static bool worker_take(struct worker *w)
 /* At the end, what there is no time for is lost by name, or it would be left in the queue. */
 static bool worker_out_of_time(const struct worker *w)
 {
-	return w->drain_end_ns && child_now_ns() >= w->drain_end_ns;
+	if (!w->drain_end_ns)
+		return false;
+	/* One that was at work when another worker was ended is not begun again. */
+	return child_now_ns() >= w->drain_end_ns ||
+	       (w->suspect_attempts > 0 && w->suspect == w->samples_done);
 }
 
 static uint32_t worker_batch(struct worker *w)
