@@ -116,9 +116,11 @@ bench: all workloads
 	$(Q)bench/tables
 	$(Q)bench/reads
 
-# Lives that come and go, and whether anything is left of them: three minutes.
+# Lives that come and go, and whether anything is left of them: three minutes. Then half an hour in which
+# somebody of the agent is killed each second.
 soak: all workloads
 	$(Q)bench/soak
+	$(Q)STORM_SECONDS=1800 tests/e2e/31-storm
 
 format:
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
