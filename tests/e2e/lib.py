@@ -152,7 +152,8 @@ def roles(root):
                 args = f.read().split(b"\0")
         except OSError:
             continue
-        if exe.startswith("sconce-"):
+        # In the middle of execve a process has its program, but its arguments not yet.
+        if exe.startswith("sconce-") and args[0]:
             slot = int(args[1]) if len(args) > 1 and args[1].isdigit() else -1
             out[(exe[7:], slot)] = pid
     return out
