@@ -202,7 +202,8 @@ class Ledgers:
 
     def update(self):
         for (role, slot), pid in roles(self.root).items():
-            if role in ("supervisor", "loader", "cli") or slot in self.by_slot:
+            # A process in the middle of its exec has no arguments yet.
+            if role in ("supervisor", "loader", "cli") or slot < 0 or slot in self.by_slot:
                 continue
             try:
                 self.by_slot[slot] = (role, Ledger(pid))
@@ -344,6 +345,19 @@ def record_work(output, pid, seconds, *args, begin=lambda: None):
     p.send_signal(signal.SIGINT)
     code = p.wait(100)
     check(code in (0, 130), f"sconce record: exit {code}")
+
+
+def doctor(*prefix):
+    """(exit code, {name: (state, text)}, the last line)"""
+    done = subprocess.run([*prefix, SCONCE, "doctor"], capture_output=True, text=True, timeout=60,
+                          env=environment(SCONCE_RUN_DIR=f"{directory()}/run"))
+    wide = [line for line in done.stdout.splitlines() if len(line) > 100]
+    check(not wide, f"too wide: {wide}")
+    # A row goes on below its third column.
+    *lines, last = re.sub(r"\n {31}", " ", done.stdout).splitlines() or [""]
+    rows = [re.match(r"(ok|less|FATAL) +(\S+(?: \S+)*?)  +(.*)", line) for line in lines]
+    check(all(rows) and rows, f"a line that is none: {done.stdout}{done.stderr}")
+    return done.returncode, {m[2]: (m[1], m[3]) for m in rows}, last
 
 
 def read_folded(path):
