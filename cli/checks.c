@@ -108,9 +108,9 @@ static const struct {
      "no file of another process is opened: frames are [module+0xoffset], stacks go by frame "
      "pointers, and of what ran before us frames are [unknown]"},
     {"CAP_DAC_READ_SEARCH", CAP_DAC_READ_SEARCH, true, LACKS,
-     "programs that not everybody may read, or that were deleted or replaced, have no names"},
+     "what not everybody may read, and libraries that were deleted or replaced, have no names"},
     {"CAP_CHECKPOINT_RESTORE", CAP_CHECKPOINT_RESTORE, true, LACKS,
-     "programs and libraries that were deleted or replaced have no names"},
+     "libraries that were deleted or replaced have no names"},
     {"CAP_SYSLOG", CAP_SYSLOG, false, LACKS, "frames of the kernel are [kernel]"},
     {"CAP_SYS_ADMIN", CAP_SYS_ADMIN, false, LACKS,
      "symbolizers share processes, network and ipc with the machine"},

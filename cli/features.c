@@ -127,7 +127,7 @@ void features_map_files(const struct checks_world *world, struct check_result *r
 {
 	if (checks_probe(world, result, PROBE_MAP_FILES, 0) < 0)
 		checks_lose(result, CHECK_LACKS,
-			    "programs and libraries that were deleted or replaced have no names");
+			    "libraries that were deleted or replaced have no names");
 }
 
 void features_io_uring(const struct checks_world *world, struct check_result *result)

@@ -24,3 +24,11 @@ tests/supervisor/confinement_test_LIBS = $(SANDBOX_LIBS)
 TESTS += tests/supervisor/log_test
 tests/supervisor/log_test_SRCS = tests/supervisor/log_test.c supervisor/log.c $(SHM_SRCS) $(PROTO_SRCS)
 tests/supervisor/log_test_LIBS = -lcmocka
+# A supervisor whose table gives one capability more than it should: tests/e2e/30-capabilities has to see it.
+SPAWN_MORE = tests/supervisor/spawn_more
+$(BUILD)/gen/$(SPAWN_MORE).c: supervisor/spawn.c
+	@mkdir -p $(@D)
+	$(Q)sed 's/^static const uint64_t capabilities.*{$$/&\n\t[ROLE_SAMPLER] = CAP(SYSLOG),/' $< >$@
+	$(Q)! cmp -s $< $@
+PROGRAMS += tests/supervisor/sconce-supervisor-more
+tests/supervisor/sconce-supervisor-more_SRCS = $(filter-out supervisor/spawn.c,$(sconce-supervisor_SRCS)) gen/$(SPAWN_MORE).o
