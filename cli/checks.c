@@ -89,8 +89,9 @@ static void checks_root(const struct checks_world *world, struct check_result *r
 		checks_lose(result, CHECK_FATAL, "start it as root, with sudo");
 }
 
-#define LACKS CHECK_LACKS
-#define FATAL CHECK_FATAL
+#define CHECKS_FIRST 4 /* rows that stand before the capabilities */
+#define LACKS	     CHECK_LACKS
+#define FATAL	     CHECK_FATAL
 
 static const struct {
 	const char *name;
@@ -140,6 +141,7 @@ static const struct {
 	check_fn *run;
 } checks[] = {
     {"root", true, checks_root},
+    {"/proc", true, places_proc},
     {"user namespace", true, places_user_namespace},
     {"pid namespace", true, places_pid_namespace},
     {"kernel", true, features_kernel},
@@ -160,7 +162,6 @@ static const struct {
     {"user namespaces", false, features_user_namespaces},
     {"kernel symbols", true, places_kallsyms},
     {"kernel modules", false, places_modules},
-    {"/proc", true, places_proc},
     {"/sys", false, places_sys},
     {"mountinfo", true, places_mountinfo},
     {"cgroups", false, places_cgroup},
@@ -206,6 +207,17 @@ void checks_here(struct checks_world *world, const struct config *config)
 
 _Static_assert(CAPABILITIES + sizeof(checks) / sizeof(checks[0]) <= CHECKS_MAX, "room for all");
 
+/* The row of a capability. Who we are and where stands before them: it tells why they are missing.
+ */
+static bool checks_capability_row(size_t i, size_t *row)
+{
+	*row = i < CHECKS_FIRST ? i : i - CAPABILITIES;
+	if (i < CHECKS_FIRST || i >= CHECKS_FIRST + CAPABILITIES)
+		return false;
+	*row = i - CHECKS_FIRST;
+	return true;
+}
+
 size_t checks_count(void)
 {
 	return CAPABILITIES + sizeof(checks) / sizeof(checks[0]);
@@ -213,19 +225,25 @@ size_t checks_count(void)
 
 const char *checks_name(size_t i)
 {
-	return i < CAPABILITIES ? capabilities[i].name : checks[i - CAPABILITIES].name;
+	size_t row;
+
+	return checks_capability_row(i, &row) ? capabilities[row].name : checks[row].name;
 }
 
 bool checks_shows(size_t i)
 {
-	return i < CAPABILITIES ? capabilities[i].shows : checks[i - CAPABILITIES].shows;
+	size_t row;
+
+	return checks_capability_row(i, &row) ? capabilities[row].shows : checks[row].shows;
 }
 
 void checks_run(size_t i, const struct checks_world *world, struct check_result *result)
 {
+	size_t row;
+
 	memset(result, 0, sizeof(*result));
-	if (i < CAPABILITIES)
-		checks_capability(i, world, result);
+	if (checks_capability_row(i, &row))
+		checks_capability(row, world, result);
 	else
-		checks[i - CAPABILITIES].run(world, result);
+		checks[row].run(world, result);
 }
