@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -206,31 +207,23 @@ static void watch_forget(struct slot *s)
 	watch_retry(s);
 }
 
-/* How one ended that is no child of ours is in the log of its container. */
-static bool watch_ended(const struct slot *s, siginfo_t *info)
-{
-	struct pollfd ended = {.fd = s->pidfd, .events = POLLIN};
-
-	if (waitid(P_PIDFD, (id_t)s->pidfd, info, WEXITED | WNOHANG) == 0)
-		return info->si_pid != 0;
-	return errno == ECHILD && poll(&ended, 1, 0) > 0;
-}
-
 static void watch_reap(int slot)
 {
 	struct slot *s = &slots[slot];
+	struct pollfd wait = {.fd = s->pidfd, .events = POLLIN};
 	siginfo_t info = {0};
+	char how[40] = ", as its container logs";
+	bool ours = waitid(P_PIDFD, (id_t)s->pidfd, &info, WEXITED | WNOHANG) == 0;
 
-	if (!watch_ended(s, &info))
+	if (ours ? info.si_pid == 0 : errno != ECHILD || poll(&wait, 1, 0) <= 0)
 		return;
 	watch_read(slot); /* its last words */
+	if (ours)
+		snprintf(how, sizeof(how), " by %s %d",
+			 info.si_code == CLD_EXITED ? "exit" : "signal", info.si_status);
 	if (!stopping && slot != ROLE_LOADER)
-		log_warn("%s in slot %d, pid %d, ended by %s %d; starting it again in %d ms",
-			 role_name(slot_role(slot)), slot, s->pid,
-			 info.si_code == CLD_EXITED ? "exit"
-			 : info.si_code		   ? "signal"
-						   : "what its container says,",
-			 info.si_status, (int)s->backoff_ms);
+		log_warn("%s in slot %d, pid %d, ended%s; starting it again in %d ms",
+			 role_name(slot_role(slot)), slot, s->pid, how, (int)s->backoff_ms);
 	watch_forget(s);
 	/* Whether the loader has to run again is not for us to say. */
 	if (stopping || slot == ROLE_LOADER)
