@@ -121,7 +121,7 @@ static void init_live(int slot, int connection)
 	struct message_offer offer = {0};
 	struct channel channel;
 	pid_t self = getpid();
-	int binary = spawn_binary(slot), pidfd;
+	int binary = spawn_binary(AT_FDCWD, slot), pidfd;
 
 	channel_init(&channel, connection, slot_role(slot), ROLE_SUPERVISOR, true);
 	offer.pid = binary < 0 ? -1 : fork();
@@ -134,12 +134,6 @@ static void init_live(int slot, int connection)
 	init_watch(connection, offer.pid, pidfd);
 	close(pidfd);
 	close(binary);
-}
-
-static void init_on_term(int signo)
-{
-	(void)signo;
-	_exit(0);
 }
 
 /* Which slot, and where the supervisor listens. -1: there is none of that name. */
@@ -168,16 +162,15 @@ static int init_arguments(int argc, char **argv, struct sockaddr_un *address)
 int init_main(int argc, char **argv)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int slot = init_arguments(argc, argv, &address), binaries;
+	int slot = init_arguments(argc, argv, &address);
 
 	log_init(slot < 0 ? ROLE_SUPERVISOR : slot, LOG_INFO);
-	binaries = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (slot < 0 || dup3(binaries, FD_SUPERVISOR_BINARIES, O_CLOEXEC) < 0)
+	if (slot < 0)
 		fatal("usage: sconce-supervisor --role ROLE [--worker K] [--run-dir DIR]");
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* A pid 1 is not ended by a signal that it has no handler for. */
-	signal(SIGTERM, init_on_term);
-	signal(SIGINT, init_on_term);
+	signal(SIGTERM, _exit);
+	signal(SIGINT, _exit);
 	for (;;) {
 		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 

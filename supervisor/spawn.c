@@ -160,18 +160,18 @@ static pid_t spawn_fork(enum role role)
 	return pid < 0 ? fork() : (pid_t)pid;
 }
 
-int spawn_binary(int slot)
+int spawn_binary(int folder, int slot)
 {
 	char name[32];
 
 	snprintf(name, sizeof(name), "sconce-%s", role_name(slot_role(slot)));
-	return openat(FD_SUPERVISOR_BINARIES, name, O_PATH | O_CLOEXEC);
+	return openat(folder, name, O_PATH | O_CLOEXEC);
 }
 
 pid_t spawn_process(int slot, const struct config *config, const struct wire *wires, size_t wires_n)
 {
 	pid_t parent = getpid(), pid;
-	int binary = spawn_binary(slot), err;
+	int binary = spawn_binary(FD_SUPERVISOR_BINARIES, slot), err;
 
 	if (binary < 0)
 		return -errno;

@@ -20,7 +20,7 @@ pid_t spawn_process(int slot, const struct config *config, const struct wire *wi
 
 /* The two halves of it, for who has the uid and its capabilities already (config = NULL): a container's
  * init. parent is who it dies with. */
-int spawn_binary(int slot);
+int spawn_binary(int folder, int slot);
 noreturn void spawn_enter(int slot, const struct config *config, const struct wire *wires,
 			  size_t wires_n, int binary, pid_t parent);
 
