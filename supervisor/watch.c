@@ -3,6 +3,7 @@
 #include "supervisor/watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -91,13 +92,38 @@ static void watch_map_progress(struct slot *s, int slot)
 	s->turns_ns = s->mark_ns = watch_now_ns();
 }
 
+/*
+ * The time of this process, by which it stands still: what it spends waiting for a CPU, the second
+ * number of its schedstat (proc(5)), is not its own. The kernel adds a wait when it is over, so
+ * that this may go back.
+ */
+static uint64_t watch_own_ns(const struct slot *s)
+{
+	unsigned long long waited = 0;
+	char path[64], text[64] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", s->pid);
+	fd = config->containers ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0)
+		sscanf(text, "%*u %llu", &waited);
+	if (fd >= 0)
+		close(fd);
+	return watch_now_ns() - waited;
+}
+
+static bool watch_since(uint64_t own_ns, uint64_t since_ns, uint64_t limit_ms)
+{
+	return (int64_t)(own_ns - since_ns) > (int64_t)(limit_ms * NS_PER_MS);
+}
+
 static void watch_signal(struct slot *s)
 {
 	syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
 	/* No signal goes into another pid namespace: there it is the init that sees this and kills. */
 	shutdown(s->channel.fd, SHUT_WR);
 	s->state = SLOT_KILLED;
-	s->killed_ns = watch_now_ns();
+	s->killed_ns = watch_own_ns(s);
 }
 
 static void watch_retry(struct slot *s)
@@ -249,7 +275,7 @@ static bool watch_pending(struct slot *s, int slot, uint64_t *mark)
 static void watch_progress(int slot)
 {
 	struct slot *s = &slots[slot];
-	uint64_t now = watch_now_ns(), mark = s->mark;
+	uint64_t now = watch_own_ns(s), mark = s->mark;
 	uint64_t turns = s->ledger ? atomic_load(&s->ledger->turns) : 0;
 	uint64_t limit_ms = slot == ROLE_LOADER ? LOADER_MS : config->stuck_ms;
 
@@ -261,9 +287,9 @@ static void watch_progress(int slot)
 		s->mark = mark;
 		s->mark_ns = now;
 	}
-	if (now - s->turns_ns > limit_ms * NS_PER_MS)
+	if (watch_since(now, s->turns_ns, limit_ms))
 		watch_kill(slot, "no sign of life");
-	else if (now - s->mark_ns > limit_ms * NS_PER_MS)
+	else if (watch_since(now, s->mark_ns, limit_ms))
 		watch_kill(slot, "no progress");
 }
 
@@ -341,7 +367,7 @@ int watch_tick(void)
 		if (s->state == SLOT_RUNNING)
 			watch_progress(i);
 		else if (s->state == SLOT_KILLED &&
-			 watch_now_ns() - s->killed_ns > DEATH_MS * NS_PER_MS)
+			 watch_since(watch_own_ns(s), s->killed_ns, DEATH_MS))
 			watch_abandon(i);
 	}
 	if (replacing)

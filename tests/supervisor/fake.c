@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands in for any role under the real supervisor modules. What it does is written in the run_dir of
- * its configuration, as "<role>=<what> ...": work (default), exit, hang, stop, garbage, idle-queue.
+ * its configuration, as "<role>=<what> ...": work (default), exit, hang, stop, garbage, slow, spin.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "supervisor/child.h"
+
+#define SLOW_CLOCKS (CLOCKS_PER_SEC / 5)
 
 static int fake_does(const struct child *child, const char *what)
 {
@@ -38,7 +41,13 @@ int main(int argc, char **argv)
 		raise(SIGSTOP);
 	while (fake_does(&child, "hang"))
 		pause();
+	while (fake_does(&child, "spin"))
+		;
 	while (child_continue(&child)) {
+		clock_t until = fake_does(&child, "slow") ? clock() + SLOW_CLOCKS : 0;
+
+		while (clock() < until)
+			;
 		if (child.draining)
 			child_drained(&child);
 		usleep(20000);

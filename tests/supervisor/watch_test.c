@@ -13,11 +13,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -71,9 +73,10 @@ static void run_ms(uint64_t ms)
 }
 
 /* Until it is so, at most 15 s: the machine may be slow. */
-#define run_until(condition)                                                                       \
+#define run_until(condition) run_until_ms(15000, condition)
+#define run_until_ms(ms, condition)                                                                \
 	do {                                                                                       \
-		uint64_t end_ns = watch_now_ns() + 15000000000ull;                                 \
+		uint64_t end_ns = watch_now_ns() + (ms) * 1000000ull;                              \
 		while (!(condition) && watch_now_ns() < end_ns)                                    \
 			turn();                                                                    \
 		assert_true(condition);                                                            \
@@ -161,6 +164,42 @@ static void one_that_hangs_is_replaced(void **state)
 	assert_int_equal(watch_slot(ROLE_VIEWER)->restarts, 0);
 	run_until(watch_slot(ROLE_VIEWER)->restarts == 1 &&
 		  watch_slot(ROLE_EXPORTER)->restarts == 1);
+	end();
+}
+
+/* A turn takes a fifth of STUCK_MS of CPU time; with ten others on its CPU twice STUCK_MS go by. */
+static void who_waits_for_a_cpu_does_not_stand_still(void **state)
+{
+	struct slot *slow = watch_slot(ROLE_VIEWER), *spin = watch_slot(ROLE_EXPORTER);
+	pid_t others[9];
+	cpu_set_t all, one;
+
+	(void)state;
+	assert_int_equal(begin("viewer=slow exporter=spin"), 0);
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	for (int cpu = 0; !CPU_COUNT(&one); cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &one);
+	for (int i = 0; i < 9; i++) {
+		others[i] = fork();
+		if (others[i] == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			sched_setaffinity(0, sizeof(one), &one);
+			for (;;)
+				;
+		}
+	}
+	watch_start(ROLE_VIEWER);
+	watch_start(ROLE_EXPORTER);
+	sched_setaffinity(slow->pid, sizeof(one), &one);
+	sched_setaffinity(spin->pid, sizeof(one), &one);
+	run_until_ms(100000, spin->restarts == 1 && slow->turns >= 4);
+	assert_int_equal(slow->restarts, 0);
+	for (int i = 0; i < 9; i++) {
+		kill(others[i], SIGKILL);
+		waitpid(others[i], NULL, 0);
+	}
 	end();
 }
 
@@ -340,6 +379,7 @@ int main(void)
 		cmocka_unit_test(one_that_exits_is_started_with_back_off),
 		cmocka_unit_test(a_killed_one_is_back_at_once),
 		cmocka_unit_test(one_that_hangs_is_replaced),
+		cmocka_unit_test(who_waits_for_a_cpu_does_not_stand_still),
 		cmocka_unit_test(a_worker_without_progress_is_replaced),
 		cmocka_unit_test(a_broker_that_does_not_answer_is_replaced),
 		cmocka_unit_test(one_that_breaks_the_protocol_is_ended),
