@@ -10,39 +10,18 @@
 
 int ledger_create(struct segment *segment, const char *name)
 {
-	struct ledger *ledger;
-	int err = segment_create(segment, name, LEDGER_BYTES);
-
-	if (err)
-		return err;
-	ledger = segment_map(segment->rw, LEDGER_BYTES, 1);
-	if (!ledger) {
-		err = -errno;
-		segment_close(segment);
-		return err;
-	}
-	ledger->magic = LEDGER_MAGIC;
-	ledger->version = LEDGER_VERSION;
-	munmap(ledger, LEDGER_BYTES);
-	return 0;
+	return segment_create(segment, name, LEDGER_BYTES);
 }
 
 static void *ledger_map_checked(int fd, int writable)
 {
 	long size = segment_size(fd);
-	struct ledger *ledger;
 
 	if (size < (long)LEDGER_BYTES) {
 		errno = size < 0 ? (int)-size : EPROTO;
 		return NULL;
 	}
-	ledger = segment_map(fd, LEDGER_BYTES, writable);
-	if (ledger && (ledger->magic != LEDGER_MAGIC || ledger->version != LEDGER_VERSION)) {
-		munmap(ledger, LEDGER_BYTES);
-		errno = EPROTO;
-		return NULL;
-	}
-	return ledger;
+	return segment_map(fd, LEDGER_BYTES, writable);
 }
 
 int ledger_open(struct ledger_writer *ledger, int fd)

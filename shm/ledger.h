@@ -34,13 +34,11 @@
 #include "shm/counters.h"
 #include "shm/segment.h"
 
-#define LEDGER_MAGIC 0x4744454cu /* "LEDG" */
-#define LEDGER_VERSION 1
 #define LEDGER_CPUS 1024
 #define LEDGER_COUNTERS 160 /* room to append */
 #define LEDGER_POSITIONS 64
 
-_Static_assert(COUNTER_COUNT <= LEDGER_COUNTERS, "raise LEDGER_COUNTERS and LEDGER_VERSION");
+_Static_assert(COUNTER_COUNT <= LEDGER_COUNTERS, "raise LEDGER_COUNTERS");
 
 struct ledger_entry {
 	uint64_t counter[LEDGER_COUNTERS];   /* by enum counter */
@@ -49,7 +47,6 @@ struct ledger_entry {
 };
 
 struct ledger {
-	uint32_t magic, version;
 	_Atomic uint64_t commits; /* commits & 1 = the entry that holds */
 	_Atomic uint64_t turns;	  /* rounds of the main loop; the supervisor's sign of life */
 	/*
@@ -58,7 +55,7 @@ struct ledger {
 	 */
 	_Atomic uint64_t attempt_position, attempts;
 	_Atomic uint64_t layers; /* of confinement, as bits (supervisor/sandbox.h) */
-	char pad[SEGMENT_PAGE - 48];
+	char pad[SEGMENT_PAGE - 40];
 	struct ledger_entry entry[2];
 };
 

@@ -21,7 +21,6 @@ static bool queue_capacity_valid(uint64_t capacity)
 
 int queue_create(struct queue_segments *segments, const char *name, size_t capacity)
 {
-	struct queue_head *head;
 	char label[64];
 	int err;
 
@@ -33,21 +32,9 @@ int queue_create(struct queue_segments *segments, const char *name, size_t capac
 		return err;
 	snprintf(label, sizeof(label), "%s-tail", name);
 	err = segment_create(&segments->consumer, label, SEGMENT_PAGE);
-	if (err) {
+	if (err)
 		segment_close(&segments->producer);
-		return err;
-	}
-	head = segment_map(segments->producer.rw, SEGMENT_PAGE, 1);
-	if (!head) {
-		err = -errno;
-		queue_destroy(segments);
-		return err;
-	}
-	head->magic = QUEUE_MAGIC;
-	head->version = QUEUE_VERSION;
-	head->capacity = capacity;
-	munmap(head, SEGMENT_PAGE);
-	return 0;
+	return err;
 }
 
 void queue_destroy(struct queue_segments *segments)
@@ -96,10 +83,6 @@ static int queue_open(struct queue *queue, int producer_fd, int consumer_fd, boo
 	queue->tail = segment_map(consumer_fd, SEGMENT_PAGE, !producing);
 	if (!queue->tail) {
 		err = -errno;
-		goto fail;
-	}
-	if (queue->head->magic != QUEUE_MAGIC || queue->head->version != QUEUE_VERSION) {
-		err = -EPROTO;
 		goto fail;
 	}
 	return 0;

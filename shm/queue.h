@@ -11,7 +11,8 @@
  *
  *   head and tail count bytes since the beginning and never wrap (2^64). The data is mapped twice in
  *   a row, so that no record is ever split. A record starts with its u32 length, a multiple of 8
- *   (struct record_header, struct symbol_header).
+ *   (struct record_header, struct symbol_header). Nothing says what a segment is: it could not be
+ *   believed, and both ends are of one build (FD_CONFIG). The size of the memfd is the capacity.
  *
  * Life of a record
  *   queue_reserve() writes behind the private cursor, where nobody looks. queue_commit() counts it
@@ -21,8 +22,8 @@
  *   nothing, whatever instruction the process is killed at.
  *
  * What each side may assume
- *   Nothing. An impossible index of the other side is -EPROTO, and the queue stays dead until it is
- *   opened again. The consumer copies a record out before it looks into it, and bounds its length
+ *   Nothing, not even after the other side was replaced: its segment is as the last one left it. An
+ *   impossible index is -EPROTO, and the queue stays dead until it is opened again. The consumer copies a record out before it looks into it, and bounds its length
  *   first. Full means -ENOBUFS at once: a producer never waits.
  */
 #ifndef SCONCE_SHM_QUEUE_H
@@ -34,15 +35,11 @@
 
 #include "shm/segment.h"
 
-#define QUEUE_MAGIC 0x55455551u /* "QUEU" */
-#define QUEUE_VERSION 1
 #define QUEUE_CAPACITY_MIN 65536
 #define QUEUE_CAPACITY_MAX (1u << 30)
 
 struct queue_head {
-	uint32_t magic, version;
-	uint64_t capacity; /* bytes of data */
-	_Alignas(64) _Atomic uint64_t head;
+	_Atomic uint64_t head;
 	_Atomic uint32_t wake; /* futex word: changes with every publish */
 };
 

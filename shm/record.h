@@ -28,8 +28,7 @@
  *   may lie: file ids, offsets and stack bytes are data, never indices to be used unchecked.
  *
  * How it may change
- *   Append kinds, flags and stop reasons; a change of layout raises RECORD_VERSION, which every
- *   queue carries in its header.
+ *   In any way: the BPF object and all who read its records are of one build.
  *
  * Compiles in BPF and in C: it includes only <linux/types.h>.
  */
@@ -37,8 +36,6 @@
 #define SCONCE_SHM_RECORD_H
 
 #include <linux/types.h>
-
-#define RECORD_VERSION 2
 
 /* Deepest stacks kept. 127 is the kernel's own default limit (kernel.perf_event_max_stack). */
 #define RECORD_KERNEL_FRAMES_MAX 127

@@ -186,10 +186,10 @@ class Ledger:
 
     def counters(self):
         while True:
-            commits = struct.unpack_from("<Q", self.map, 8)[0]
+            commits = struct.unpack_from("<Q", self.map)[0]
             at = 4096 + (commits & 1) * ENTRY_BYTES
             values = struct.unpack_from(f"<{len(COUNTERS)}Q", self.map, at)
-            if struct.unpack_from("<Q", self.map, 8)[0] == commits:
+            if struct.unpack_from("<Q", self.map)[0] == commits:
                 return values
 
 
