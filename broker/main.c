@@ -138,6 +138,8 @@ static void on_ask_file(const struct message *message)
 	key.error = -channel_send(&self.worker[ask->worker], MESSAGE_FILE, &file, &fd, fd >= 0);
 	if (fd >= 0)
 		close(fd);
+	if (key.error == EPIPE)
+		child_report(&self.child, SLOT_WORKER((int)ask->worker), EPIPE);
 	if (!key.error)
 		key.error = file.error;
 	key.key = file.key;

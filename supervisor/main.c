@@ -107,6 +107,9 @@ static void on_violation(int slot, const struct message *message)
 	log_warn("slot %d says that slot %u broke the protocol: %s", slot, accused,
 		 strerror((int)message->violation.error));
 	watch_kill(worker ? (int)accused : slot, "reported");
+	/* All ends of a socket are held here, so somebody has shut it down, and it stays so. */
+	if (worker && slot != ROLE_EXPORTER && message->violation.error == EPIPE)
+		watch_replace_all();
 }
 
 /* The loader has run once more, for a chunk. Without it, the sampler makes do with what it has. */

@@ -218,6 +218,9 @@ static void watch_read(int slot)
 	}
 	if (err == -EPROTO)
 		watch_kill(slot, "it broke the protocol");
+	/* It ends, or it has to: nobody is heard or told anything any more without that channel. */
+	if (err == -EPIPE && slots[slot].state == SLOT_RUNNING)
+		watch_signal(&slots[slot]);
 }
 
 /* The process of this slot is no longer ours to wait for. */
@@ -293,6 +296,13 @@ static void watch_progress(int slot)
 		watch_kill(slot, "no progress");
 }
 
+void watch_replace_all(void)
+{
+	replacing = true;
+	for (int peer = ROLE_SAMPLER; peer < SLOT_COUNT; peer++)
+		watch_kill(peer, "what is shared with others is replaced");
+}
+
 static void watch_abandon(int slot)
 {
 	struct slot *s = &slots[slot];
@@ -306,9 +316,7 @@ static void watch_abandon(int slot)
 		return;
 	}
 	/* Everyone holds something that it shared with somebody. */
-	replacing = true;
-	for (int peer = ROLE_SAMPLER; peer < SLOT_COUNT; peer++)
-		watch_kill(peer, "memory shared with an abandoned process is replaced");
+	watch_replace_all();
 }
 
 /* When all have ended, nobody writes any more, and the copies are exact. */

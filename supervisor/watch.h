@@ -53,6 +53,8 @@ void watch_add(int fd, enum event_kind kind, uint32_t index, uint32_t generation
 /* From now on there is a process in this slot. */
 void watch_start(int slot);
 void watch_kill(int slot, const char *why);
+/* End everybody, and start them anew on copies of all memory and on new sockets. */
+void watch_replace_all(void);
 struct slot *watch_slot(int slot);
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands in for any role under the real supervisor modules. What it does is written in the run_dir of
- * its configuration, as "<role>=<what> ...": work (default), exit, hang, stop, garbage, slow, spin.
+ * its configuration, as "<role>=<what> ...": work (default), exit, hang, stop, garbage, hang-up,
+ * idle-queue, slow, spin.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -39,10 +40,15 @@ int main(int argc, char **argv)
 		send(FD_SUPERVISOR, "garbage", 7, 0);
 	if (fake_does(&child, "stop"))
 		raise(SIGSTOP);
-	while (fake_does(&child, "hang"))
+	while (fake_does(&child, "hang "))
 		pause();
 	while (fake_does(&child, "spin"))
 		;
+	while (fake_does(&child, "hang-up")) {
+		shutdown(FD_SUPERVISOR, SHUT_RDWR);
+		ledger_turn(&child.ledger);
+		usleep(20000);
+	}
 	while (child_continue(&child)) {
 		clock_t until = fake_does(&child, "slow") ? clock() + SLOW_CLOCKS : 0;
 

@@ -21,6 +21,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -203,6 +204,35 @@ static void who_waits_for_a_cpu_does_not_stand_still(void **state)
 	end();
 }
 
+/* It turns, but there is no channel any more by which to tell it anything. */
+static void one_that_hangs_up_is_replaced(void **state)
+{
+	(void)state;
+	assert_int_equal(begin("symbolizer=hang-up"), 0);
+	watch_start(SLOT_WORKER(0));
+	run_until(watch_slot(SLOT_WORKER(0))->restarts == 1);
+	end();
+}
+
+/* All are started anew, on new sockets; the processes and what they have counted go on. */
+static void all_can_be_replaced(void **state)
+{
+	int old;
+
+	(void)state;
+	assert_int_equal(begin(""), 0);
+	watch_start(ROLE_BROKER);
+	watch_start(SLOT_WORKER(0));
+	run_until(messages[ROLE_BROKER][MESSAGE_READY] && messages[SLOT_WORKER(0)][MESSAGE_READY]);
+	old = wiring_fd(OBJECT_BROKER_WORKER, 0, SIDE_A);
+	shutdown(old, SHUT_RDWR);
+	watch_replace_all();
+	run_until(messages[ROLE_BROKER][MESSAGE_READY] == 2 &&
+		  messages[SLOT_WORKER(0)][MESSAGE_READY] == 2);
+	assert_int_equal(send(wiring_fd(OBJECT_BROKER_WORKER, 0, SIDE_A), "x", 1, MSG_NOSIGNAL), 1);
+	end();
+}
+
 /* It turns, but takes nothing out of its queue. */
 static void a_worker_without_progress_is_replaced(void **state)
 {
@@ -380,6 +410,8 @@ int main(void)
 		cmocka_unit_test(a_killed_one_is_back_at_once),
 		cmocka_unit_test(one_that_hangs_is_replaced),
 		cmocka_unit_test(who_waits_for_a_cpu_does_not_stand_still),
+		cmocka_unit_test(one_that_hangs_up_is_replaced),
+		cmocka_unit_test(all_can_be_replaced),
 		cmocka_unit_test(a_worker_without_progress_is_replaced),
 		cmocka_unit_test(a_broker_that_does_not_answer_is_replaced),
 		cmocka_unit_test(one_that_breaks_the_protocol_is_ended),
