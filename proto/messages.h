@@ -62,7 +62,7 @@
 	/* broker to worker */ \
 	MESSAGE(PROCESS_INFO, BROKER,     SYMBOLIZER, process_info, 0, RUN,   0) \
 	MESSAGE(FILE,         BROKER,     SYMBOLIZER, file,        -1, RUN,   0) \
-	/* worker to sampler; a file is all that a worker can ask for */ \
+	/* worker to sampler; a file of its processes, or to compile, is all that it can ask for */ \
 	MESSAGE(NEED_FILE,    SYMBOLIZER, SAMPLER,    need_file,    0, RUN,   200) \
 	/* how to walk out of a file, once for each file; what does not fit is dropped in silence */ \
 	MESSAGE(TABLE,        SYMBOLIZER, SAMPLER,    table,        1, RUN,   200) \
@@ -211,6 +211,14 @@ struct file_key {
 	uint64_t device, inode, size_bytes;
 	uint64_t mtime_ns;
 };
+
+/* Which of so many workers compiles its table. */
+static inline uint32_t file_key_owner(const struct file_key *key, uint32_t workers)
+{
+	uint64_t sum = key->device + key->inode + key->size_bytes + key->mtime_ns;
+
+	return (uint32_t)((sum * 0x9e3779b97f4a7c15ull >> 32) * workers >> 32);
+}
 
 struct message_file_key {
 	uint32_t file_id;

@@ -25,6 +25,7 @@ struct file {
 	uint32_t next;		    /* in its hash chain: slot + 1 */
 	uint64_t inode, generation; /* generation 0 = not known */
 	uint32_t told;		    /* bit k: worker k knows the id */
+	uint32_t theirs;	    /* bit k: that worker or one before it was told */
 	uint32_t asked;		    /* bit k: the broker was asked to hand it to worker k */
 	struct file_key key;	    /* as the broker opened it; all 0 = not yet */
 	char path[RECORD_PATH_BYTES];

@@ -79,6 +79,7 @@ static bool introduce_file(struct introduce *in, const struct process *p,
 		if (queue_push(&in->workers->worker[k].process, &record, sizeof(record)))
 			return false;
 		file->told |= bit;
+		file->theirs |= bit;
 	}
 	if (!(file->asked & bit) && introduce_ask_file(in, p, k, file, range))
 		file->asked |= bit;
@@ -186,6 +187,9 @@ void introduce_file_again(struct introduce *in, uint32_t worker, uint32_t file_i
 {
 	struct file *file = files_by_id(in->files, file_id);
 
+	if (file && !(file->theirs & 1u << worker) &&
+	    (!file->key.inode || file_key_owner(&file->key, in->workers->n) != worker))
+		return;
 	for (uint32_t slot = 0; slot < in->processes->used; slot++) {
 		struct process *p = &in->processes->process[slot];
 		const struct record_range *ranges = processes_ranges(in->processes, p);

@@ -33,7 +33,7 @@ void introduce_mapping(struct introduce *in, struct process *p, const struct rec
 void introduce_answer(struct introduce *in, struct process *p, int error);
 /* p is forgotten. Handler of the process table; arg is the struct introduce. */
 void introduce_exit(void *arg, const struct process *p);
-/* The worker asks for a file. */
+/* The worker asks for a file. It gets none but those of its processes, and those it compiles. */
 void introduce_file_again(struct introduce *in, uint32_t worker, uint32_t file_id);
 /* Worker k begins with nothing: tell it again, process by process, as their samples come. */
 void introduce_forgotten(struct introduce *in, uint32_t worker);

@@ -30,25 +30,16 @@ void peers_introduce(struct peers *peers)
 	struct message_need_file all = {.file_id = 0};
 
 	for (uint32_t k = 0; k < peers->n; k++)
-		if (k != peers->self)
-			channel_send(&peers->peer[k].channel, MESSAGE_WANT_TABLE, &all, NULL, 0);
-}
-
-/* FNV-1a: any even spread will do, as long as all workers agree. */
-static uint32_t peers_owner(const struct peers *peers, const struct file_key *key)
-{
-	const unsigned char *byte = (const unsigned char *)key;
-	uint64_t hash = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < sizeof(*key); i++)
-		hash = (hash ^ byte[i]) * 0x100000001b3ull;
-	return (uint32_t)((hash >> 32) * peers->n >> 32);
+		if (k != peers->self && !peers->peer[k].introduced)
+			peers->peer[k].introduced =
+			    channel_send(&peers->peer[k].channel, MESSAGE_WANT_TABLE, &all, NULL,
+					 0) != -EAGAIN;
 }
 
 bool peers_borrow(struct peers *peers, struct file *file, uint64_t now_ns)
 {
 	struct message_need_file want = {.file_id = file->node.key};
-	uint32_t owner = peers_owner(peers, &file->key);
+	uint32_t owner = file_key_owner(&file->key, peers->n);
 	struct peer *peer = &peers->peer[owner];
 
 	if (owner == peers->self || file->node.key == RECORD_VDSO_FILE_ID || file->own_table ||
@@ -144,7 +135,7 @@ static bool peers_lent(struct peers *peers, uint32_t k, const struct message *me
 	struct table_header *table;
 
 	/* Also the answer to a question that was given up. */
-	if (file->borrow_until_ns == 0 || peers_owner(peers, &file->key) != k)
+	if (file->borrow_until_ns == 0 || file_key_owner(&file->key, peers->n) != k)
 		return true;
 	file->borrow_until_ns = 0;
 	file->own_table = message->type == MESSAGE_LEND_REFUSED;

@@ -571,6 +571,15 @@ static void test_need_file(void **state)
 	turn();
 	assert_int_equal(question(), MESSAGE_ASK_FILE);
 	assert_int_equal(message.ask_file.file_id, 1);
+	/* one that no process of this worker has mapped, and that is another's to compile */
+	self.files.file[1].theirs = 0;
+	channel_send(&world.worker, MESSAGE_NEED_FILE, &need, NULL, 0);
+	turn();
+	assert_int_equal(question(), 0);
+	self.files.file[1].key.inode = 1; /* with one worker all are its own to compile */
+	channel_send(&world.worker, MESSAGE_NEED_FILE, &need, NULL, 0);
+	turn();
+	assert_int_equal(question(), MESSAGE_ASK_FILE);
 	need.file_id = 77; /* never given */
 	channel_send(&world.worker, MESSAGE_NEED_FILE, &need, NULL, 0);
 	turn();
