@@ -41,7 +41,8 @@
 	MESSAGE(READY,        ANY,        SUPERVISOR, empty,        0, START, 0) \
 	MESSAGE(DRAIN,        SUPERVISOR, ANY,        empty,        0, ANY,   0) \
 	MESSAGE(DRAINED,      ANY,        SUPERVISOR, empty,        0, RUN,   4) \
-	MESSAGE(VIOLATION,    ANY,        SUPERVISOR, violation,    0, RUN,   4) \
+	/* once a second for each of whom one may complain */ \
+	MESSAGE(VIOLATION,    ANY,        SUPERVISOR, violation,    0, RUN,   16) \
 	/* from a role's container (supervisor/init.c): a process that waits, its pidfd, and no word more; \
 	 * what it is to run on, in as many messages as it takes */ \
 	MESSAGE(OFFER,        ANY,        SUPERVISOR, offer,        1, START, 4) \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Handlers of messages. A worker may say anything at any time: the worst that it gets is a question
- * to the broker, at the frequency that the channel allows.
+ * to the broker about a file that it was told of, or is to compile, at the frequency that the channel
+ * allows.
  */
 #include "sampler/inbox.h"
 
@@ -153,26 +154,28 @@ int inbox_read(struct inbox *inbox, struct channel *channel, uint32_t worker)
 	    [MESSAGE_NO_TABLE] = inbox_no_table,
 	};
 	static struct message message;
-	int fds[MESSAGE_FDS_MAX];
+	int fds[MESSAGE_FDS_MAX], broken = 0;
 
 	inbox->worker = worker;
 	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
 		size_t fds_n = 0;
 		int err = channel_recv(channel, &message, fds, &fds_n);
 
+		/* What else a liar has sent is read now, or its successor would answer for it. */
+		if (err == -EPROTO && (broken = err))
+			continue;
 		if (err)
-			return err == -EAGAIN ? 0 : err;
+			return err == -EAGAIN ? broken : err;
 		inbox->broken = !handlers[message.type];
 		inbox->fd = fds_n ? fds[0] : -1;
 		if (!inbox->broken)
 			handlers[message.type](inbox, &message);
 		while (fds_n)
 			close(fds[--fds_n]);
-		if (inbox->broken)
-			return -EPROTO;
+		broken = inbox->broken ? -EPROTO : broken;
 		/* A table may take milliseconds: one per turn, the rings come first. */
 		if (message.type == MESSAGE_TABLE)
 			break;
 	}
-	return 0;
+	return broken;
 }

@@ -37,7 +37,7 @@ static struct {
 	uint64_t chunk_after_ns;
 	uint32_t chunks_asked; /* since there was one */
 	int epoll;
-	uint64_t drain_end_ns, report_after_ns;
+	uint64_t drain_end_ns, report_after_ns[SLOT_COUNT];
 } self;
 
 static void *map_table(int fd, size_t bytes, int prot, const char *what)
@@ -134,14 +134,14 @@ static void open_all(void)
 	self.processes.arg = &self.pump.introduce;
 }
 
-/* Once a second at most: the supervisor does not suffer more. */
+/* Once a second at most: it takes a moment to be replaced, and for the next one to be in order. */
 static void report(int slot, int error)
 {
 	uint64_t now_ns = child_now_ns();
 
-	if (now_ns < self.report_after_ns)
+	if (now_ns < self.report_after_ns[slot])
 		return;
-	self.report_after_ns = now_ns + REPORT_NS;
+	self.report_after_ns[slot] = now_ns + REPORT_NS;
 	child_report(&self.child, slot, error);
 }
 
@@ -157,6 +157,8 @@ static void read_messages(void)
 		err = inbox_read(&self.inbox, &worker->channel, k);
 		if (err || worker->samples.dead || worker->process.dead)
 			report(SLOT_WORKER((int)k), err ? -err : EPROTO);
+		/* It is replaced on the same queues: look again. */
+		worker->samples.dead = worker->process.dead = false;
 	}
 }
 

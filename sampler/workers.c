@@ -74,8 +74,6 @@ static void workers_publish_queue(struct queue *queue)
 {
 	if (atomic_load_explicit(&queue->head->head, memory_order_relaxed) != queue->cursor)
 		queue_publish(queue, queue->cursor);
-	/* Its consumer wrote nonsense. It is replaced on the same queue: look again. */
-	queue->dead = false;
 }
 
 void workers_publish(struct workers *workers)

@@ -702,6 +702,9 @@ static void test_hostile_tail(void **state)
 	turn();
 	assert_true(count(C_lost_sampler_queue_full) > 0);
 	assert_int_equal(count(C_lost_sampler_queue_full) + count(C_sampler_samples), 2000);
+	/* main reports it, and looks again */
+	assert_true(self.workers.worker[0].samples.dead);
+	self.workers.worker[0].samples.dead = self.workers.worker[0].process.dead = false;
 	/* replaced by an honest one */
 	atomic_store(&world.samples_in.tail->tail, 0);
 	atomic_store(&world.process_in.tail->tail, 0);
