@@ -17,9 +17,6 @@
 #define STORE_UNIT 64u /* words; slices.c counts in blocks of 8 units */
 #define ALIGN_WORDS 4u /* of rules */
 #define HEADER_WORDS (uint32_t)(sizeof(struct table_header) / 4)
-#define BYTES_MAX                                                                                  \
-	(sizeof(struct table_header) +                                                             \
-	 4 * TABLE_WORDS(TABLE_PAGES_MAX, TABLE_ROWS_MAX, TABLE_RULES_MAX))
 
 _Static_assert(SLICES_BLOCKS_MAX >= TABLES_CHUNKS_MAX * (TABLES_CHUNK_WORDS / STORE_UNIT /
 							  SLICES_BLOCK),
@@ -134,7 +131,7 @@ static int store_place(struct store *store, struct bpf_file *file, int fd, uint3
 	const struct table_header *header;
 	int err;
 
-	if (bytes > BYTES_MAX || segment_size(fd) < (long)bytes)
+	if (bytes > TABLE_BYTES_MAX || segment_size(fd) < (long)bytes)
 		return -EPROTO;
 	if (bytes >= (uint64_t)store->chunks_max * TABLES_CHUNK_BYTES)
 		return -ENOSPC;

@@ -150,6 +150,10 @@ struct table_header {
 
 #define TABLE_WORDS(pages, rows, rules) (2 * (__u64)(pages) + (rows) + 4 * (__u64)(rules))
 
+#define TABLE_BYTES_MAX                                                                            \
+	(sizeof(struct table_header) +                                                             \
+	 4 * TABLE_WORDS(TABLE_PAGES_MAX, TABLE_ROWS_MAX, TABLE_RULES_MAX))
+
 _Static_assert(sizeof(struct table_page) == 8, "page");
 _Static_assert(sizeof(struct table_rule) == 16, "rule");
 _Static_assert(sizeof(struct table_header) == 32, "header");

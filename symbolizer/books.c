@@ -141,6 +141,7 @@ void books_done(struct worker *w)
 	books_count(w, C_symbolizer_samples);
 	w->samples_done = w->samples.cursor;
 	w->holding = w->begun = false;
+	w->loan_until_ns = 0;
 	w->dirty = true;
 	/* Up to the suspect every sample is committed alone, so that the next instance starts at
 	 * it. */

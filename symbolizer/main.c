@@ -26,7 +26,6 @@ int main(int argc, char **argv)
 	if (err)
 		fatal("cannot open what the supervisor handed over: %s", strerror(-err));
 	child_ready(&child, sandbox_enter(ROLE_SYMBOLIZER, NULL));
-	worker_introduce(&worker);
 	while (child_continue(&child))
 		if (!worker_turn(&worker))
 			break;

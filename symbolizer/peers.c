@@ -25,7 +25,8 @@ void peers_open(struct peers *peers, struct filetables *tables, uint32_t n, uint
 			     ROLE_SYMBOLIZER, ROLE_SYMBOLIZER, true);
 }
 
-void peers_introduce(struct peers *peers)
+/* Again as long as there is no room, which whoever lied here before may have left so. */
+static void peers_introduce(struct peers *peers)
 {
 	struct message_need_file all = {.file_id = 0};
 
@@ -55,6 +56,12 @@ bool peers_borrow(struct peers *peers, struct file *file, uint64_t now_ns)
 	file->borrow_until_ns = 0;
 	peer->silent_until_ns = now_ns + SILENT_NS;
 	return false;
+}
+
+void peers_give_up(struct file *file)
+{
+	file->borrow_until_ns = 0;
+	file->own_table = true;
 }
 
 void peers_remind(struct peers *peers, const struct file *file)
@@ -119,7 +126,8 @@ static struct table_header *peers_read(int fd, uint32_t bytes)
 {
 	struct table_header *table;
 
-	if (bytes < sizeof(*table) || segment_size(fd) < (long)bytes || !(table = malloc(bytes)))
+	if (bytes < sizeof(*table) || bytes > TABLE_BYTES_MAX || segment_size(fd) < (long)bytes ||
+	    !(table = malloc(bytes)))
 		return NULL;
 	if (pread(fd, table, bytes, 0) == (ssize_t)bytes && table_check(table, bytes) == 0)
 		return table;
@@ -175,6 +183,9 @@ static void peers_read_messages(struct peers *peers, uint32_t k, uint64_t now_ns
 		peers->peer[k].deaf = err || !peers_handle(peers, k, &message,
 							   fds_n ? fds[0] : -1, now_ns);
 		peers->refused += peers->peer[k].deaf;
+		/* Nor is it heard when it takes back what it lent. */
+		if (peers->peer[k].deaf)
+			filetable_forget_lent(peers->tables, k + 1);
 		while (fds_n)
 			close(fds[--fds_n]);
 	}
@@ -184,6 +195,7 @@ void peers_turn(struct peers *peers, uint64_t now_ns)
 {
 	uint32_t kept = 0;
 
+	peers_introduce(peers);
 	for (uint32_t k = 0; k < peers->n; k++)
 		if (k != peers->self)
 			peers_read_messages(peers, k, now_ns);

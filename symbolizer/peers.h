@@ -26,6 +26,7 @@
 
 struct peer {
 	struct channel channel;
+	bool introduced;	  /* it was told that this worker is a new one */
 	bool deaf;		  /* it lied: not listened to any more */
 	uint64_t silent_until_ns; /* it did not answer: not asked before then */
 };
@@ -45,12 +46,15 @@ struct peers {
 
 /* n workers, of which this is number self. Borrows tables. */
 void peers_open(struct peers *peers, struct filetables *tables, uint32_t n, uint32_t self);
-/* Tell the others that this worker knows nothing, and that what it lent does not hold. */
-void peers_introduce(struct peers *peers);
-/* Read what they say and answer what can be answered. Once per turn. */
+/*
+ * Read what the others say and answer what can be answered. Once per turn; in the first they are told
+ * that this worker knows nothing, and that what it lent does not hold.
+ */
 void peers_turn(struct peers *peers, uint64_t now_ns);
 /* The table of this file, which is open here, is another's to make, and worth waiting for. */
 bool peers_borrow(struct peers *peers, struct file *file, uint64_t now_ns);
+/* It is waited for no longer: this worker makes it. */
+void peers_give_up(struct file *file);
 /* The sampler still has not got the table that was borrowed: the lender sends it. */
 void peers_remind(struct peers *peers, const struct file *file);
 

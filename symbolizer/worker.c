@@ -82,12 +82,16 @@ void worker_close(struct worker *w)
 	queue_close(&w->samples);
 }
 
-void worker_introduce(struct worker *w)
+/* There may be no room, because of all that was said here before: before it is heard nothing goes on. */
+static void worker_introduce(struct worker *w)
 {
 	struct message_need_file all = {.file_id = 0};
+	struct pollfd fd = {.fd = w->sampler.fd, .events = POLLOUT};
 
-	channel_send(&w->sampler, MESSAGE_NEED_FILE, &all, NULL, 0);
-	peers_introduce(&w->peers);
+	w->introduced =
+	    channel_send(&w->sampler, MESSAGE_NEED_FILE, &all, NULL, 0) != -EAGAIN;
+	if (!w->introduced)
+		poll(&fd, 1, SLEEP_MS);
 }
 
 /* --- Input other than samples. --- */
@@ -203,6 +207,11 @@ static bool worker_wait_for_table(struct worker *w)
 	struct file *file = w->tables.missing;
 
 	w->borrowing = file && file->borrow_until_ns > w->tables.now_ns;
+	if (w->borrowing && w->loan_until_ns == 0)
+		w->loan_until_ns = w->tables.now_ns + PEERS_WAIT_NS;
+	/* Several owners that never answer would make this worker look stuck. */
+	if (w->borrowing && w->tables.now_ns >= w->loan_until_ns)
+		peers_give_up(file);
 	if (!file || w->borrowing)
 		return w->borrowing;
 	files_need(&w->files, file, child_now_ns());
@@ -375,6 +384,10 @@ bool worker_turn(struct worker *w)
 	uint32_t done;
 	bool empty;
 
+	if (!w->introduced)
+		worker_introduce(w);
+	if (!w->introduced)
+		return true;
 	w->tables.now_ns = child_now_ns();
 	/* At the end there is only so much time for all that is there. */
 	if (!w->child->draining)

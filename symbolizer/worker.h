@@ -60,7 +60,9 @@ struct worker {
 	bool waiting;	       /* the sample at work waits for something */
 	bool wants_ranges;     /* ... for the ranges of its process */
 	bool borrowing;	       /* ... for a table that another worker makes */
+	uint64_t loan_until_ns; /* ... but not longer, for all that it needs; 0 = for none yet */
 	bool broken;	       /* a peer lies: leave */
+	bool introduced;       /* the sampler knows that this is a new worker */
 
 	uint64_t drain_end_ns; /* when there is no time left; 0 = the end has not begun */
 
@@ -74,10 +76,10 @@ struct worker {
 int worker_open(struct worker *worker, struct child *child);
 void worker_close(struct worker *worker);
 
-/* Tell the sampler that this worker knows nothing. */
-void worker_introduce(struct worker *worker);
-
-/* One batch, then sleep until there is more, at most 100 ms. False: leave. */
+/*
+ * One batch, then sleep until there is more, at most 100 ms. The first begins by telling the sampler
+ * that this worker knows nothing. False: leave.
+ */
 bool worker_turn(struct worker *worker);
 
 #endif

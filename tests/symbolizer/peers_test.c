@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,6 +49,7 @@ static int setup(void **state)
 	assert_int_equal(channel_pair(pair), 0);
 	channel_init(&peers.peer[1].channel, pair[0], ROLE_SYMBOLIZER, ROLE_SYMBOLIZER, true);
 	channel_init(&other, pair[1], ROLE_SYMBOLIZER, ROLE_SYMBOLIZER, true);
+	peers.peer[1].introduced = true;
 	tables.now_ns = now;
 	return 0;
 }
@@ -231,8 +233,9 @@ static void test_liar(void **state)
 	bool missing;
 
 	(void)state;
-	for (int lie = 0; lie < 4; lie++) {
+	for (int lie = 0; lie < 5; lie++) {
 		uint32_t id = give_theirs(), bytes = sizeof(table);
+		int fd;
 
 		table = small_table();
 		if (lie == 0)
@@ -241,7 +244,15 @@ static void test_liar(void **state)
 			bytes *= 2;
 		if (lie == 3)
 			bytes = 8;
-		say(MESSAGE_LEND_TABLE, id, bytes, memory(&table, sizeof(table), lie != 1));
+		fd = memory(&table, sizeof(table), lie != 1 && lie != 4);
+		/* So large that to read it would take all memory. */
+		if (lie == 4) {
+			bytes = UINT32_MAX & ~3u;
+			table.header.pages = TABLE_PAGES_MAX;
+			assert_int_equal(ftruncate(fd, bytes), 0);
+			fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+		}
+		say(MESSAGE_LEND_TABLE, id, bytes, fd);
 		assert_true(peers.peer[1].deaf);
 		assert_int_equal(peers.refused, 1);
 		assert_non_null(filetable_get(&tables, id, &missing));
@@ -254,6 +265,59 @@ static void test_liar(void **state)
 	say(MESSAGE_LEND_TABLE, 12345, sizeof(table), memory(&table, sizeof(table), true));
 	assert_int_equal(peers.borrowed, 0);
 	assert_false(peers.peer[1].deaf);
+}
+
+/* What a liar lent before it was found out is forgotten with it: it is not heard when it takes it back. */
+static void test_lent_by_a_liar(void **state)
+{
+	uint32_t id = give_theirs();
+	struct small table = small_table();
+	bool missing;
+
+	(void)state;
+	say(MESSAGE_LEND_TABLE, id, sizeof(table), memory(&table, sizeof(table), true));
+	assert_memory_equal(filetable_get(&tables, id, &missing), &table, sizeof(table));
+	assert_int_equal(send(other.fd, "junk", 4, 0), 4);
+	peers_turn(&peers, now);
+	assert_true(peers.peer[1].deaf);
+	assert_int_equal(filetable_get(&tables, id, &missing)->rows > 1, true);
+}
+
+/* Where there is no room to say that this worker is a new one, it is said later. */
+static void test_introduction(void **state)
+{
+	struct message_need_file need = {.file_id = 1};
+	int n = 0;
+
+	(void)state;
+	while (channel_send(&peers.peer[1].channel, MESSAGE_WANT_TABLE, &need, NULL, 0) == 0)
+		n++;
+	peers.peer[1].introduced = false;
+	peers_turn(&peers, now);
+	while (n--) {
+		char bytes[64];
+
+		assert_true(recv(other.fd, bytes, sizeof(bytes), 0) > 0);
+	}
+	assert_int_equal(next(&other), 0);
+	peers_turn(&peers, now);
+	assert_int_equal(next(&other), MESSAGE_WANT_TABLE);
+	assert_int_equal(message.need_file.file_id, 0);
+	peers_turn(&peers, now);
+	assert_int_equal(next(&other), 0);
+}
+
+/* A sample has waited long enough for other files. */
+static void test_given_up(void **state)
+{
+	uint32_t id = give_theirs();
+	uint64_t compiled = tables.compiled;
+	bool missing;
+
+	(void)state;
+	peers_give_up(files_get(&files, id));
+	assert_non_null(filetable_get(&tables, id, &missing));
+	assert_int_equal(tables.compiled, compiled + 1);
 }
 
 static void test_lend(void **state)
@@ -299,6 +363,9 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_borrow, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_refused_and_silent, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_liar, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_lent_by_a_liar, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_introduction, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_given_up, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_lend, setup, teardown),
 	};
 
