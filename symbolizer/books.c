@@ -2,6 +2,7 @@
 #include "symbolizer/books.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 static const enum counter stop_counters[STOP_COUNT] = {
     [STOP_COMPLETE] = C_stop_complete,	   [STOP_NO_USER] = C_stop_no_user,
@@ -18,21 +19,60 @@ static struct ledger_writer *books_ledger(struct worker *w)
 	return &w->child->ledger;
 }
 
+/*
+ * Where to go on in an input. The instance before may have written anything: it is believed if from
+ * there on one record follows another up to the head, which is the sampler's. Otherwise what is there
+ * is given up.
+ */
+static uint64_t books_input(const struct queue *queue, uint64_t committed)
+{
+	uint64_t head = atomic_load_explicit(&queue->head->head, memory_order_acquire);
+	uint64_t at = committed;
+
+	if (head - committed > queue->capacity || (committed & 7))
+		return head;
+	while (at != head) {
+		uint32_t len;
+
+		memcpy(&len, queue->data + (at & (queue->capacity - 1)), sizeof(len));
+		if (len < 8 || (len & 7) || len > head - at)
+			return head;
+		at += len;
+	}
+	return committed;
+}
+
+/* And in the output, of which the tail is the exporter's. */
+static uint64_t books_output(const struct queue *queue, uint64_t committed)
+{
+	uint64_t tail = atomic_load_explicit(&queue->tail->tail, memory_order_acquire);
+	uint64_t head = atomic_load_explicit(&queue->head->head, memory_order_relaxed);
+
+	if (committed - tail <= queue->capacity && !(committed & 7))
+		return committed;
+	return head - tail <= queue->capacity && !(head & 7) ? head : tail;
+}
+
 void books_resume(struct worker *w)
 {
 	struct ledger_entry *now = &books_ledger(w)->now;
 	struct ledger *shared = books_ledger(w)->shared;
 
-	w->samples.cursor = w->samples_done = now->position[WORKER_SAMPLES_TAIL];
-	w->introductions.queue.cursor = now->position[WORKER_PROCESS_TAIL];
-	w->output.cursor = now->position[WORKER_OUTPUT_HEAD];
+	w->samples.cursor = w->samples_done =
+	    books_input(&w->samples, now->position[WORKER_SAMPLES_TAIL]);
+	w->introductions.queue.cursor =
+	    books_input(&w->introductions.queue, now->position[WORKER_PROCESS_TAIL]);
+	w->output.cursor = books_output(&w->output, now->position[WORKER_OUTPUT_HEAD]);
 	queue_publish(&w->output, w->output.cursor);
 	queue_release(&w->samples, w->samples.cursor);
 	queue_release(&w->introductions.queue, w->introductions.queue.cursor);
 	w->suspect = atomic_load_explicit(&shared->attempt_position, memory_order_relaxed);
 	w->suspect_attempts = atomic_load_explicit(&shared->attempts, memory_order_relaxed);
+	if (w->suspect - w->samples_done > w->samples.capacity)
+		w->suspect_attempts = 0;
 	/* Begun but not committed: no sample of that epoch has left. */
-	if (now->position[WORKER_EPOCH] != w->define.epoch) {
+	if (now->position[WORKER_EPOCH] != w->define.epoch ||
+	    now->position[WORKER_EPOCH_BEGAN] > w->output.cursor) {
 		now->position[WORKER_EPOCH] = w->define.epoch;
 		now->position[WORKER_EPOCH_BEGAN] = w->output.cursor;
 		ledger_add(books_ledger(w), C_epochs, 1);

@@ -10,7 +10,7 @@
 
 /*
  * Repeat what may have been left undone between the last commit and the end of the instance before
- * us: the committed positions hold.
+ * us: the committed positions hold, if they can be.
  */
 void books_resume(struct worker *w);
 /* Everything up to here has happened. */

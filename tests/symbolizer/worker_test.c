@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -643,6 +644,93 @@ static void test_resume(void **state)
 	harness_close(&h);
 }
 
+static void scribble(int fd, size_t bytes)
+{
+	unsigned char *p = segment_map(fd, bytes, 1);
+
+	assert_non_null(p);
+	for (size_t i = 0; i < bytes; i++)
+		p[i] = (unsigned char)(i * 37 + 11);
+	munmap(p, bytes);
+}
+
+/* What it finds is the work of a liar: it makes order, and goes on with what comes now. */
+static void test_inherited_nonsense(void **state)
+{
+	struct record_sample head = sample_head(0);
+	struct symbol_sample out;
+	struct config config;
+	struct harness h;
+	struct self self;
+	char stack[256];
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	for (int lie = 0; lie < 5; lie++) {
+		harness_open(&h, &config, KALLSYMS);
+		introduce(&h, &self);
+		head.seq = 1;
+		assert_int_equal(harness_push_sample(&h, head, NULL, NULL, NULL), 0);
+		harness_start(&h);
+		assert_true(harness_next(&h, &out, 10000));
+		harness_release(&h);
+		harness_kill(&h);
+		if (lie == 0)
+			scribble(h.ledger.rw, LEDGER_BYTES);
+		if (lie == 1)
+			scribble(h.output_fds.producer.rw, SEGMENT_PAGE);
+		if (lie == 2)
+			scribble(h.samples_fds.consumer.rw, SEGMENT_PAGE);
+		if (lie == 3)
+			scribble(h.logs[0].rw, SEGMENT_PAGE);
+		if (lie >= 3)
+			scribble(h.logs[1].rw, 2 * SEGMENT_PAGE);
+		harness_start(&h);
+		harness_push_process(&h, PID, START, 0);
+		head.seq = 2;
+		assert_int_equal(harness_push_sample(&h, head, NULL, NULL, NULL), 0);
+		do
+			assert_true(harness_next(&h, &out, 10000));
+		while (out.seq != 2);
+		harness_stack(&h, &out, stack, sizeof(stack));
+		harness_close(&h);
+	}
+}
+
+/* As long as the sampler has not heard that this worker is a new one, nothing is taken. */
+static void test_introduction(void **state)
+{
+	struct record_sample head = sample_head(1);
+	struct message_need_file need = {.file_id = 1};
+	struct channel before;
+	struct symbol_sample out;
+	struct config config;
+	struct harness h;
+	struct self self;
+	char bytes[64];
+	int n = 0;
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	harness_open(&h, &config, KALLSYMS);
+	introduce(&h, &self);
+	channel_init(&before, h.sampler_fds[1], ROLE_SYMBOLIZER, ROLE_SAMPLER, true);
+	while (channel_send(&before, MESSAGE_NEED_FILE, &need, NULL, 0) == 0)
+		n++;
+	harness_start(&h);
+	assert_int_equal(harness_push_sample(&h, head, NULL, NULL, NULL), 0);
+	assert_false(harness_next(&h, &out, 300));
+	while (n--)
+		assert_true(recv(h.sampler_fds[0], bytes, sizeof(bytes), 0) > 0);
+	assert_true(harness_next(&h, &out, 10000));
+	assert_true(recv(h.sampler_fds[0], &bytes, sizeof(bytes), 0) > 8);
+	memcpy(&need, bytes + 8, sizeof(need));
+	assert_int_equal(need.file_id, 0);
+	harness_close(&h);
+}
+
 static void test_drain(void **state)
 {
 	struct record_sample head = sample_head(0);
@@ -687,6 +775,8 @@ int main(void)
 	    cmocka_unit_test(test_missing_file), cmocka_unit_test(test_bad_and_poison),
 	    cmocka_unit_test(test_queue_full),	 cmocka_unit_test(test_epochs),
 	    cmocka_unit_test(test_kill),	 cmocka_unit_test(test_resume),
+	    cmocka_unit_test(test_inherited_nonsense),
+	    cmocka_unit_test(test_introduction),
 	    cmocka_unit_test(test_drain),
 	};
 
