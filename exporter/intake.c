@@ -73,20 +73,25 @@ static bool intake_report(struct intake *intake, uint32_t k, uint64_t now_ns)
 }
 
 /*
- * The queue holds something that is no record, so its end cannot be found. Once a second go on
- * behind everything that is in it; the worker will have been replaced by then.
+ * The queue holds something that is no record, so its end cannot be found. A second after that was
+ * reported go on behind everything that is in it: by then the worker has been replaced, and by one
+ * that is not to be accused of what it found there.
  */
 static void intake_skip(struct intake *intake, uint32_t k, struct batch *batch, uint64_t now_ns)
 {
-	struct queue *queue = &intake->workers[k].queue;
+	struct intake_worker *worker = &intake->workers[k];
+	struct queue *queue = &worker->queue;
 	uint64_t head = atomic_load_explicit(&queue->head->head, memory_order_acquire);
+	bool sound = head - queue->cursor <= queue->capacity && !(head & 7);
 
-	if (!intake_report(intake, k, now_ns))
-		return;
-	batch_bad_record(batch, now_ns);
-	if (head >= queue->cursor && head - queue->cursor <= queue->capacity && !(head & 7)) {
+	if (!worker->accused || !sound) {
+		if (!intake_report(intake, k, now_ns))
+			return;
+		batch_bad_record(batch, now_ns);
+		worker->accused = true;
+	} else if (now_ns - worker->reported_ns >= INTAKE_REPORT_NS) {
 		queue->cursor = head;
-		queue->dead = false;
+		queue->dead = worker->accused = false;
 	}
 }
 
@@ -100,6 +105,9 @@ static int intake_translate(struct intake *intake, struct intake_worker *worker,
 				      .generation = batch->generation};
 	int err = definitions_catch_up(translate.definitions, from->epoch);
 
+	/* It has its share of all processes, and speaks of no others. */
+	if (worker_of(from->pid, intake->workers_n) != (uint32_t)(worker - intake->workers))
+		return -EPROTO;
 	return err ? err : translate_sample(&translate, from, to);
 }
 
@@ -119,7 +127,10 @@ static bool intake_record(struct intake *intake, uint32_t k, struct batch *batch
 		return !batch->full;
 	}
 	batch_bad_record(batch, now_ns);
-	intake_report(intake, k, now_ns);
+	/* What takes the place of a log that made no sense may be another one of the same epoch. */
+	if (intake_report(intake, k, now_ns))
+		for (int i = 0; i < 2; i++)
+			intake->workers[k].definitions[i].begun = false;
 	return true;
 }
 

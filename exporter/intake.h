@@ -19,6 +19,7 @@ struct intake_worker {
 	struct queue queue;
 	struct definitions definitions[2]; /* log a, log b; epoch e is in e % 2 */
 	uint64_t reported_ns;
+	bool accused; /* of what has made its queue dead */
 };
 
 struct intake {

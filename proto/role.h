@@ -34,6 +34,12 @@ enum role {
 /* uid of a slot = uid_base + slot; the supervisor and the cli keep theirs. */
 
 const char *role_name(enum role role);
+/* All samples of a process go to one worker. */
+static inline unsigned worker_of(unsigned pid, unsigned workers)
+{
+	return (unsigned)(((unsigned long long)(pid * 2654435761u) * workers) >> 32);
+}
+
 static inline enum role slot_role(int slot)
 {
 	return slot < ROLE_SYMBOLIZER ? (enum role)slot : ROLE_SYMBOLIZER;

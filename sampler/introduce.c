@@ -12,7 +12,7 @@
 
 static uint32_t introduce_worker(const struct introduce *in, const struct process *p)
 {
-	return workers_of(in->workers, p->pid);
+	return worker_of(p->pid, in->workers->n);
 }
 
 /*

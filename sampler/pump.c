@@ -184,7 +184,7 @@ static void pump_sample(struct pump *pump, const struct record_sample *sample, u
 	p = processes_sample(in->processes, sample);
 	if (p)
 		introduce_for_sample(in, p, sample);
-	if (pump_pass_on(pump, &in->workers->worker[workers_of(in->workers, sample->pid)].samples,
+	if (pump_pass_on(pump, &in->workers->worker[worker_of(sample->pid, in->workers->n)].samples,
 			 p, sample, len_bytes))
 		ledger_add(in->ledger, C_sampler_samples, 1);
 	else

@@ -57,11 +57,6 @@ int workers_open(struct workers *workers, uint32_t n, int base, const struct led
 	return 0;
 }
 
-uint32_t workers_of(const struct workers *workers, uint32_t pid)
-{
-	return (uint32_t)(((uint64_t)(pid * 2654435761u) * workers->n) >> 32);
-}
-
 void workers_store(const struct workers *workers, struct ledger_writer *ledger)
 {
 	for (uint32_t k = 0; k < workers->n; k++) {

@@ -36,9 +36,6 @@ struct workers {
  */
 int workers_open(struct workers *workers, uint32_t n, int base, const struct ledger_writer *ledger);
 
-/* All samples of a process go to one worker. */
-uint32_t workers_of(const struct workers *workers, uint32_t pid);
-
 /* Before and after ledger_commit(). */
 void workers_store(const struct workers *workers, struct ledger_writer *ledger);
 void workers_publish(struct workers *workers);
