@@ -94,7 +94,7 @@ static const struct option {
 	O("stuck-timeout", 0, BOTH, TYPE_MS, FIELD(config.stuck_ms), 1000, 3600000, {0}, "TIME", "replace who stands still (10s; bare: ms)"),
 	O("uid-base", 0, BOTH, TYPE_NUMBER, FIELD(config.uid_base), 1, 4294900000, {0}, "UID", "processes run as UID+2, UID+3 ... (61000)"),
 	O("run-dir", 0, RUN | STATUS | DOCTOR, TYPE_TEXT, TEXT(config.run_dir), {0}, "DIR", "sockets (/run/sconce)"),
-	O("containers", 0, RUN, TYPE_BOOL, FIELD(config.containers), 0, 0, {0}, NULL, "a container runtime starts the processes (deploy/oci)"),
+	O("containers", 0, RUN, TYPE_BOOL, FIELD(config.containers), 0, 0, {0}, NULL, "each process in a container (see deploy/oci)"),
 	O("json", 0, STATUS, TYPE_BOOL, FIELD(json), 0, 0, {0}, NULL, "for programs"),
 	O("config", 'c', BOTH | STATUS | DOCTOR, TYPE_TEXT, TEXT(config_file), {0}, "FILE", "YAML, keys as the flags: otlp_endpoint: ..."),
 	O("unsafe-kernel", 0, BOTH, TYPE_BOOL, FIELD(unsafe_kernel), 0, 0, {0}, NULL, "start on a kernel that may hang"),

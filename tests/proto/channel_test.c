@@ -136,9 +136,10 @@ static void test_every_message(void **state)
 		enum message_type type;
 		enum role from, to;
 		int fds;
+		const char *when;
 	} list[] = {
 #define MESSAGE(NAME, from, to, payload, fds, when, rate)                                          \
-	{MESSAGE_##NAME, ROLE_##from, ROLE_##to, fds},
+	{MESSAGE_##NAME, ROLE_##from, ROLE_##to, fds, #when},
 		MESSAGES(MESSAGE)
 #undef MESSAGE
 	};
@@ -153,7 +154,7 @@ static void test_every_message(void **state)
 		struct channel out;
 		struct bench b;
 
-		bench_init(&b, to, from, list[i].type != MESSAGE_READY);
+		bench_init(&b, to, from, strcmp(list[i].when, "START") != 0);
 		channel_init(&out, b.fds[1], from, to, true);
 		for (size_t k = 0; k < n; k++)
 			fds[k] = b.fds[1];
