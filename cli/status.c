@@ -191,9 +191,10 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 	char capabilities[128], layers[128];
 	const char *role = "";
 
-	printf("%u Hz, up %.0f s, BPF maps %.1f MiB, kernel at most %.0f, all memory at most %.0f MiB"
-	       "%s%s\n",
-	       status->rate_hz, status_uptime_s(status), (double)bpf->map_bytes / 0x1p20,
+	printf("%u Hz, up %.0f s, ", status->rate_hz, status_uptime_s(status));
+	if (!status->containers)
+		printf("BPF maps %.1f MiB, ", (double)bpf->map_bytes / 0x1p20);
+	printf("kernel at most %.0f, all memory at most %.0f MiB%s%s\n",
 	       (double)status->memory.kernel_bytes / 0x1p20,
 	       (double)status->memory.all_bytes / 0x1p20, status->viewer_url[0] ? ", " : "",
 	       status->viewer_url);
@@ -341,7 +342,8 @@ int status_main(struct options *options)
 		return 1;
 	}
 	for (uint32_t i = 0; i < snapshot.status.processes_n; i++)
-		if (snapshot.status.processes[i].role == ROLE_SUPERVISOR)
+		if (snapshot.status.processes[i].role == ROLE_SUPERVISOR &&
+		    !snapshot.status.containers)
 			bpfstat_read(&bpf, snapshot.status.processes[i].pid);
 	if (options->json)
 		status_print_json(&snapshot, &bpf);
