@@ -1,5 +1,7 @@
 # What users type.
-TESTS += tests/cli/options_test tests/cli/floor_test tests/cli/checks_test
+TESTS += tests/cli/options_test tests/cli/floor_test tests/cli/checks_test tests/cli/ceilings_test
+tests/cli/ceilings_test_SRCS = tests/cli/ceilings_test.c cli/ceilings.c $(SHM_SRCS) $(PROTO_SRCS)
+tests/cli/ceilings_test_LIBS = -lcmocka
 tests/cli/checks_test_SRCS = tests/cli/checks_test.c $(CLI_SRCS)
 tests/cli/checks_test_LIBS = -lcmocka -lyaml
 tests/cli/floor_test_SRCS = tests/cli/floor_test.c cli/floor.c
