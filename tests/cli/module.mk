@@ -1,7 +1,9 @@
 # What users type.
-TESTS += tests/cli/options_test tests/cli/floor_test tests/cli/checks_test tests/cli/ceilings_test
+TESTS += tests/cli/options_test tests/cli/floor_test tests/cli/checks_test tests/cli/ceilings_test tests/cli/cgroup_test
 tests/cli/ceilings_test_SRCS = tests/cli/ceilings_test.c cli/ceilings.c $(SHM_SRCS) $(PROTO_SRCS)
 tests/cli/ceilings_test_LIBS = -lcmocka
+tests/cli/cgroup_test_SRCS = tests/cli/cgroup_test.c cli/cgroup.c
+tests/cli/cgroup_test_LIBS = -lcmocka
 tests/cli/checks_test_SRCS = tests/cli/checks_test.c $(CLI_SRCS)
 tests/cli/checks_test_LIBS = -lcmocka -lyaml
 tests/cli/floor_test_SRCS = tests/cli/floor_test.c cli/floor.c
