@@ -13,7 +13,6 @@
 #define NOTES_BYTES_MAX	    65536
 #define NAME_BYTES_MAX	    4096
 #define NT_GO_BUILD_ID	    4
-#define ELFFILE_PAGE	    4096ull
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define NATIVE_DATA ELFDATA2LSB
@@ -27,18 +26,25 @@ static bool elffile_inside(const struct elffile *file, uint64_t offset, uint64_t
 }
 
 /*
- * Only what is read into can be written to: the image is as long as the file, and what may be
- * written to counts as our memory (RLIMIT_DATA) whether it is used or not.
+ * Only pieces that are read into can be written to: the image is as long as the file, and what may
+ * be written to counts as our memory (RLIMIT_DATA) whether it is used or not. By the page it would
+ * be a system call for each function that is looked at, and a mapping for each that lies alone.
  */
-static int elffile_unlock(const struct elffile *file, uint64_t offset, uint64_t bytes)
+static int elffile_unlock(struct elffile *file, uint64_t offset, uint64_t bytes)
 {
-	uint64_t first = offset & ~(ELFFILE_PAGE - 1);
+	uint64_t first = offset / ELFFILE_PIECE_BYTES, start = first * ELFFILE_PIECE_BYTES;
+	uint64_t end = (offset + bytes + ELFFILE_PIECE_BYTES - 1) / ELFFILE_PIECE_BYTES, i = first;
+	uint64_t left = file->size_bytes - start, length = (end - first) * ELFFILE_PIECE_BYTES;
 
-	if (bytes == 0)
+	while (i < end && file->unlocked[i / 8] & 1u << i % 8)
+		i++;
+	if (bytes == 0 || i == end)
 		return 0;
-	return mprotect(file->image + first, offset + bytes - first, PROT_READ | PROT_WRITE)
-		   ? -errno
-		   : 0;
+	if (mprotect(file->image + start, length < left ? length : left, PROT_READ | PROT_WRITE))
+		return -errno;
+	for (i = first; i < end; i++)
+		file->unlocked[i / 8] |= (uint8_t)(1u << i % 8);
+	return 0;
 }
 
 /* Read parts of the file to their places in the image. What the file lacks stays zero. */

@@ -19,6 +19,7 @@
 
 #define ELFFILE_BYTES_MAX     (16ull << 30)  /* a longer file is not looked at */
 #define ELFFILE_LOAD_MAX      (256ull << 20) /* read of one file, in all */
+#define ELFFILE_PIECE_BYTES   (1ull << 20)   /* of the image become writable at once */
 #define ELFFILE_SECTIONS_MAX  65536
 #define ELFFILE_PHDRS_MAX     256
 #define ELFFILE_SEGMENTS_MAX  16
@@ -50,6 +51,7 @@ struct elffile {
 	int slot;
 	uint64_t size_bytes, loaded_bytes;
 	char *image;
+	uint8_t unlocked[ELFFILE_BYTES_MAX / ELFFILE_PIECE_BYTES / 8]; /* a bit for each piece */
 	Elf *elf;
 	struct elffile_segment segments[ELFFILE_SEGMENTS_MAX];
 	uint32_t segments_n;
