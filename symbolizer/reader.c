@@ -14,17 +14,16 @@
 
 static int reader_restrict(struct io_uring *ring)
 {
-	struct io_uring_restriction rules[4] = {
+	/* What is not allowed is refused; FIXED_FILE is allowed, being required. */
+	struct io_uring_restriction rules[] = {
 	    {.opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_READ},
 	    {.opcode = IORING_RESTRICTION_SQE_FLAGS_REQUIRED, .sqe_flags = IOSQE_FIXED_FILE},
-	    {.opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED,
-	     .sqe_flags = IOSQE_FIXED_FILE | IOSQE_ASYNC},
 	    {.opcode = IORING_RESTRICTION_REGISTER_OP, .register_op = IORING_REGISTER_FILES_UPDATE},
 	};
 	int err = io_uring_register_files_sparse(ring, READER_FILES_MAX);
 
 	if (err == 0)
-		err = io_uring_register_restrictions(ring, rules, 4);
+		err = io_uring_register_restrictions(ring, rules, 3);
 	return err ? err : io_uring_enable_rings(ring);
 }
 

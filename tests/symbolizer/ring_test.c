@@ -109,6 +109,11 @@ static void prepare_files_update(struct io_uring_sqe *sqe)
 	io_uring_prep_files_update(sqe, &file, 1, 0);
 }
 
+static void prepare_async(struct io_uring_sqe *sqe)
+{
+	prepare_read(sqe, IOSQE_FIXED_FILE | IOSQE_ASYNC);
+}
+
 static void prepare_link(struct io_uring_sqe *sqe)
 {
 	prepare_read(sqe, IOSQE_FIXED_FILE | IOSQE_IO_LINK);
@@ -143,6 +148,7 @@ static const struct {
     {"NOP", prepare_nop},
     {"FIXED_FD_INSTALL", prepare_install},
     {"FILES_UPDATE", prepare_files_update},
+    {"READ with ASYNC", prepare_async},
     {"READ with IO_LINK", prepare_link},
     {"READ with IO_HARDLINK", prepare_hardlink},
     {"READ with IO_DRAIN", prepare_drain},
@@ -235,8 +241,6 @@ static void test_reads(void **state)
 {
 	(void)state;
 	prepare_read(next(&restricted.ring), IOSQE_FIXED_FILE);
-	assert_int_equal(submit(&restricted.ring), 1);
-	prepare_read(next(&restricted.ring), IOSQE_FIXED_FILE | IOSQE_ASYNC);
 	assert_int_equal(submit(&restricted.ring), 1);
 	assert_int_equal(bytes[0], '\177');
 	reader_remove(&restricted, 0);
