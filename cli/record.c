@@ -207,7 +207,7 @@ static bool record_written(const struct record *record)
 		fprintf(stderr, "sconce: nothing recorded: %s\n",
 			record->session.failed	   ? "the supervisor ended early"
 			: s->counter[C_taken] == 0 ? "the target used no CPU time"
-						   : "the profile could not be written");
+						   : "no sample came to its end in time");
 	return false;
 }
 
