@@ -21,7 +21,21 @@
 static struct {
 	struct child child;
 	struct channel sampler, worker[WORKERS_MAX];
+	const struct ledger *ledger[WORKERS_MAX]; /* of the workers */
+	struct blame *blame;
 } self;
+
+/* Not of a process that has held us up. */
+static int open_target(struct target *target, const struct message_ask_process *ask)
+{
+	const struct ledger *ledger = self.ledger[ask->worker];
+
+	*target = (struct target){
+	    .dir = -1, .blame = self.blame, .of_worker = ledger ? &ledger->blame : NULL};
+	if (blame_refuses(self.blame, 0, ask->start_lo_ns + ask->pid))
+		return -EOWNERDEAD;
+	return target_open(target, ask->pid, ask->start_lo_ns, ask->start_hi_ns);
+}
 
 static void answer_sampler(enum message_type type, const void *payload)
 {
@@ -78,6 +92,24 @@ static int collect_ranges(const struct target *target, struct message_ranges *ou
 	return err == -ENOENT ? 0 : err;
 }
 
+static enum counter error_counter(int error)
+{
+	static const struct {
+		int error;
+		enum counter counter;
+	} counters[] = {{0, C_broker_files},
+			{ESRCH, C_broker_processes_gone},
+			{EINVAL, C_broker_files_refused_type},
+			{EOPNOTSUPP, C_broker_files_refused_fs},
+			{EOWNERDEAD, C_broker_quarantined},
+			{ESTALE, C_broker_files_refused_identity}};
+
+	for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++)
+		if (counters[i].error == error)
+			return counters[i].counter;
+	return C_broker_files_failed;
+}
+
 static void on_ask_process(const struct message *message)
 {
 	const struct message_ask_process *ask = &message->ask_process;
@@ -88,7 +120,7 @@ static void on_ask_process(const struct message *message)
 	out.start_lo_ns = ask->start_lo_ns;
 	out.start_hi_ns = ask->start_hi_ns;
 	out.time_ns = child_now_ns();
-	out.error = -target_open(&target, ask->pid, ask->start_lo_ns, ask->start_hi_ns);
+	out.error = -open_target(&target, ask);
 	/* Of one that is gone there is nothing to tell, but nobody has to wait for it. */
 	tell_worker(&target, ask);
 	if (!out.error) {
@@ -98,28 +130,11 @@ static void on_ask_process(const struct message *message)
 			out.error = ESRCH;
 		target_close(&target);
 	}
-	if (out.error == ESRCH)
-		ledger_add(&self.child.ledger, C_broker_processes_gone, 1);
+	if (out.error == ESRCH || out.error == EOWNERDEAD)
+		ledger_add(&self.child.ledger, error_counter(out.error), 1);
 	out.last = 1;
 	if (ask->ranges)
 		answer_sampler(MESSAGE_RANGES, &out);
-}
-
-static enum counter file_counter(int error)
-{
-	static const struct {
-		int error;
-		enum counter counter;
-	} counters[] = {{0, C_broker_files},
-			{ESRCH, C_broker_processes_gone},
-			{EINVAL, C_broker_files_refused_type},
-			{EOPNOTSUPP, C_broker_files_refused_fs},
-			{ESTALE, C_broker_files_refused_identity}};
-
-	for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++)
-		if (counters[i].error == error)
-			return counters[i].counter;
-	return C_broker_files_failed;
 }
 
 static void on_ask_file(const struct message *message)
@@ -128,7 +143,7 @@ static void on_ask_file(const struct message *message)
 	struct message_file file = {.file_id = ask->file_id};
 	struct message_file_key key = {.file_id = ask->file_id};
 	struct target target;
-	int fd = target_open(&target, ask->pid, ask->start_lo_ns, ask->start_hi_ns);
+	int fd = open_target(&target, &message->ask_process);
 
 	if (!fd) {
 		fd = open_mapped(&target, ask, &file);
@@ -143,26 +158,33 @@ static void on_ask_file(const struct message *message)
 	if (!key.error)
 		key.error = file.error;
 	key.key = file.key;
-	ledger_add(&self.child.ledger, file_counter(key.error), 1);
+	ledger_add(&self.child.ledger, error_counter(key.error), 1);
 	answer_sampler(MESSAGE_FILE_KEY, &key);
 }
 
-/* The books stand before the work begins: the supervisor sees a request that is never answered. */
+/*
+ * The books stand before the work begins: the supervisor sees a request that is never answered, and
+ * the next broker at what.
+ */
 static void handle(const struct message *message)
 {
 	static void (*const handlers[MESSAGE_COUNT])(const struct message *) = {
 	    [MESSAGE_ASK_PROCESS] = on_ask_process,
 	    [MESSAGE_ASK_FILE] = on_ask_file,
 	};
+	const struct message_ask_process *ask = &message->ask_process; /* both begin alike */
+	char name[24];
 
-	/* pid and worker stand first in both */
-	if (!handlers[message->type] || message->ask_process.worker >= self.child.config->workers) {
+	if (!handlers[message->type] || ask->worker >= self.child.config->workers) {
 		child_report(&self.child, ROLE_SAMPLER, EPROTO);
 		return;
 	}
+	snprintf(name, sizeof(name), "process %u", ask->pid);
+	blame_begin(self.blame, 0, ask->start_lo_ns + ask->pid, name);
 	ledger_add(&self.child.ledger, C_broker_requests, 1);
 	ledger_commit(&self.child.ledger);
 	handlers[message->type](message);
+	blame_end(self.blame);
 	ledger_add(&self.child.ledger, C_broker_answers, 1);
 	ledger_commit(&self.child.ledger);
 }
@@ -175,10 +197,15 @@ int main(int argc, char **argv)
 	int err;
 
 	child_start(&self.child, ROLE_BROKER, argc, argv);
+	self.blame = &self.child.ledger.shared->blame;
 	channel_init(&self.sampler, FD_BROKER_SAMPLER, ROLE_BROKER, ROLE_SAMPLER, true);
-	for (uint32_t k = 0; k < self.child.config->workers && k < WORKERS_MAX; k++)
+	for (uint32_t k = 0; k < self.child.config->workers && k < WORKERS_MAX; k++) {
 		channel_init(&self.worker[k], FD_BROKER_WORKERS + (int)k, ROLE_BROKER,
 			     ROLE_SYMBOLIZER, true);
+		self.ledger[k] = ledger_map(FD_BROKER_LEDGERS + SLOT_WORKER((int)k));
+	}
+	blame_resume(self.blame, self.child.config->stuck_ms);
+	self.blame->reading = 1; /* what holds a broker up is never what stands in the file */
 	child_ready(&self.child, sandbox_enter(ROLE_BROKER, NULL));
 	while (child_continue(&self.child)) {
 		poll(wait, 2, TURN_MS);

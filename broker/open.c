@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 static bool open_type_hangs(const char *type)
@@ -49,25 +50,41 @@ static int open_check_mount(const struct target *target, const char *list, uint6
 	return err;
 }
 
+/* From here on it is this file that holds us up, if anything does. */
+static int open_blame(const struct target *target, uint64_t device, uint64_t inode,
+		      const char *path)
+{
+	if (blame_refuses(target->blame, device, inode) ||
+	    blame_refuses(target->of_worker, device, inode))
+		return -EOWNERDEAD;
+	blame_begin(target->blame, device, inode, path);
+	return 0;
+}
+
 /* Type and filesystem behind a link of /proc/PID, as far as the kernel knows them by itself. */
-static int open_check(const struct target *target, const char *link)
+static int open_check(const struct target *target, const char *link, struct message_file *file)
 {
 	struct statx stx;
 	int err;
 
-	if (statx(target->dir, link, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MNT_ID, &stx))
+	target_link(target, link, file->path, sizeof(file->path));
+	if (statx(target->dir, link, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO | STATX_MNT_ID,
+		  &stx))
 		return -errno;
 	if (!S_ISREG(stx.stx_mode))
 		return -EINVAL;
 	err = open_check_mount(target, "mountinfo", stx.stx_mnt_id);
 	if (err == -ENOENT)
 		err = open_check_mount(target, "/proc/self/mountinfo", stx.stx_mnt_id);
-	return err == -ENOENT ? -EOPNOTSUPP : err;
+	if (err)
+		return err == -ENOENT ? -EOPNOTSUPP : err;
+	return open_blame(target, makedev(stx.stx_dev_major, stx.stx_dev_minor), stx.stx_ino,
+			  file->path);
 }
 
 static int open_link(const struct target *target, const char *link, struct message_file *file)
 {
-	int fd, err = open_check(target, link);
+	int fd, err = open_check(target, link, file);
 	struct stat st;
 
 	if (err)
@@ -84,7 +101,6 @@ static int open_link(const struct target *target, const char *link, struct messa
 				      .size_bytes = (uint64_t)st.st_size,
 				      .mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ull +
 						  (uint64_t)st.st_mtim.tv_nsec};
-	target_link(target, link, file->path, sizeof(file->path));
 	return fd;
 }
 

@@ -12,11 +12,14 @@
 #include <stdio.h>
 
 #include "proto/messages.h"
+#include "shm/blame.h"
 
 struct target {
 	int pidfd;
 	int dir; /* /proc/PID, or of one of its threads: bound to this task, not to its number */
-	bool by_thread; /* the first thread has ended, and with it what /proc/PID could show */
+	bool by_thread;	     /* the first thread has ended, and with it what /proc/PID could show */
+	struct blame *blame; /* written before a file of it is touched */
+	const struct blame *of_worker; /* by whom the file would be read; may be NULL */
 };
 
 struct target_vma {

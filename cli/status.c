@@ -16,6 +16,7 @@
 #include "cli/bpfstat.h"
 #include "cli/snapshot.h"
 #include "proto/channel.h"
+#include "shm/blamed.h"
 #include "supervisor/profiles.h"
 
 #define ANSWER_MS 5000
@@ -185,6 +186,28 @@ static double status_uptime_s(const struct message_status *status)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9 - (double)status->start_ns / 1e9;
 }
 
+static void status_print_quarantine(const struct snapshot *s)
+{
+	struct blamed blamed;
+
+	for (int slot = 0; slot < SLOT_COUNT; slot++)
+		for (uint32_t at = 0; blamed_next(s->ledgers[slot], &at, &blamed);)
+			printf("quarantined: %s, by the %s in slot %d\n", blamed.text,
+			       role_name(slot_role(slot)), slot);
+}
+
+static void status_print_quarantine_json(const struct snapshot *s)
+{
+	struct blamed blamed;
+	const char *comma = "";
+
+	printf("],\"quarantined\":[");
+	for (int slot = 0; slot < SLOT_COUNT; slot++)
+		for (uint32_t at = 0; blamed_next(s->ledgers[slot], &at, &blamed); comma = ",")
+			printf("%s{\"what\":\"%s\",\"role\":\"%s\",\"slot\":%d}", comma, blamed.text,
+			       role_name(slot_role(slot)), slot);
+}
+
 static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 {
 	const struct message_status *status = &s->status;
@@ -227,6 +250,7 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 			printf("  abandoned %u", p->abandoned);
 		putchar('\n');
 	}
+	status_print_quarantine(s);
 	for (enum counter c = 0; c < COUNTER_COUNT; c++) {
 		if (strcmp(role, counter_role(c)) != 0)
 			printf("\n%s\n", counter_role(c));
@@ -273,6 +297,7 @@ static void status_print_json(const struct snapshot *s, const struct bpfstat *bp
 		       (unsigned long long)process.own_bytes,
 		       (unsigned long long)process.limit_bytes, p->restarts, p->abandoned);
 	}
+	status_print_quarantine_json(s);
 	printf("],\"counters\":{");
 	for (enum counter c = 0; c < COUNTER_COUNT; c++)
 		printf("%s\"%s\":%llu", c ? "," : "", counter_name(c),

@@ -56,6 +56,7 @@ enum fd_sampler_worker {
 enum fd_broker {
 	FD_BROKER_SAMPLER = 6,
 	FD_BROKER_WORKERS = 16, /* + k: channel to worker k */
+	FD_BROKER_LEDGERS = 32, /* + slot: everybody's ledger, read-only, for what is blamed there */
 };
 
 enum fd_symbolizer {

@@ -241,7 +241,7 @@ struct message_file {
 	uint32_t file_id;
 	int32_t error;
 	struct file_key key;
-	char path[MESSAGE_PATH_BYTES]; /* link text of map_files, for show; ends in NUL */
+	char path[MESSAGE_PATH_BYTES]; /* link text of map_files, for show, also with an error; ends in NUL */
 };
 
 /* file_id 0: this worker was just started and knows nothing; what it said before does not hold. */

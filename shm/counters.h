@@ -56,7 +56,8 @@
 	COUNTER(broker_files_refused_type, BROKER, SUM, "files refused: not a regular file") \
 	COUNTER(broker_files_refused_fs, BROKER, SUM, "files refused: filesystem that may hang") \
 	COUNTER(broker_files_refused_identity, BROKER, SUM, "files refused: not the file that was mapped") \
-	COUNTER(broker_files_failed, BROKER, SUM, "files that could not be opened")
+	COUNTER(broker_files_failed, BROKER, SUM, "files that could not be opened") \
+	COUNTER(broker_quarantined, BROKER, SUM, "requests refused: the file, device or process has ended or held up us or a worker")
 
 #define COUNTERS_SYMBOLIZER(COUNTER) \
 	COUNTER(symbolizer_samples, SYMBOLIZER, SUM, "samples read") \
@@ -97,7 +98,8 @@
 	COUNTER(stop_execve, SYMBOLIZER, SUM, "samples of processes between two programs, without a user stack") \
 	COUNTER(processes_known, SYMBOLIZER, GAUGE, "processes that a worker keeps something of") \
 	COUNTER(lost_symbolizer_no_time, SYMBOLIZER, SUM, "samples given up at the end because a worker was not done in time") \
-	COUNTER(rings, SYMBOLIZER, GAUGE, "workers with an io_uring; others read files by pread alone")
+	COUNTER(rings, SYMBOLIZER, GAUGE, "workers with an io_uring; others read files by pread alone") \
+	COUNTER(files_quarantined, SYMBOLIZER, GAUGE, "files, or whole devices, that a worker is not handed any more")
 
 #define COUNTERS_EXPORTER(COUNTER) \
 	COUNTER(exporter_samples, EXPORTER, SUM, "samples merged into a batch") \

@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shm/blame.h"
 #include "shm/counters.h"
 #include "shm/segment.h"
 
@@ -55,9 +56,12 @@ struct ledger {
 	 */
 	_Atomic uint64_t attempt_position, attempts;
 	_Atomic uint64_t layers; /* of confinement, as bits (supervisor/sandbox.h) */
-	char pad[SEGMENT_PAGE - 40];
+	struct blame blame;
+	char pad[SEGMENT_PAGE - 40 - sizeof(struct blame)];
 	struct ledger_entry entry[2];
 };
+
+_Static_assert(offsetof(struct ledger, entry) == SEGMENT_PAGE, "the entries begin a page");
 
 #define LEDGER_BYTES sizeof(struct ledger)
 

@@ -1,2 +1,2 @@
 # Shared memory: linked into every process.
-SHM_SRCS = shm/segment.c shm/queue.c shm/ledger.c shm/table.c
+SHM_SRCS = shm/segment.c shm/queue.c shm/ledger.c shm/blame.c shm/blamed.c shm/table.c

@@ -91,6 +91,15 @@ static void books_collect(struct worker *w, enum counter counter, uint64_t *coun
 	*counted = 0;
 }
 
+static uint64_t books_quarantined(const struct ledger *ledger)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < BLAME_FILES; i++)
+		n += blame_is_final(&ledger->blame.files[i]);
+	return n;
+}
+
 void books_commit(struct worker *w)
 {
 	struct ledger_writer *ledger = books_ledger(w);
@@ -109,6 +118,7 @@ void books_commit(struct worker *w)
 	books_collect(w, C_reads_uring, &w->reader.reads_uring);
 	books_collect(w, C_reads_pread, &w->reader.reads_pread);
 	ledger_set(ledger, C_files_open, w->reader.files);
+	ledger_set(ledger, C_files_quarantined, books_quarantined(ledger->shared));
 	ledger_set(ledger, C_symbol_bytes, w->files.symbol_bytes);
 	ledger_set(ledger, C_processes_known, w->processes.table.count);
 	ledger_set(ledger, C_rings, w->reader.uring);

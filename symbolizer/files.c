@@ -17,6 +17,18 @@
 #define NEED_PER_SECOND 100
 #define NS_PER_MS	1000000ull
 
+static struct blame nobodys;
+
+void files_begin(struct files *files, const struct file *file)
+{
+	blame_begin(files->blame, file->key.device, file->key.inode, file->path ? file->path : "");
+}
+
+void files_end(struct files *files)
+{
+	blame_end(files->blame);
+}
+
 int files_open(struct files *files, struct reader *reader, struct channel *sampler,
 	       uint64_t symbol_bytes_max)
 {
@@ -24,7 +36,18 @@ int files_open(struct files *files, struct reader *reader, struct channel *sampl
 	files->reader = reader;
 	files->sampler = sampler;
 	files->symbol_bytes_max = symbol_bytes_max;
+	files->blame = &nobodys;
 	return lru_init(&files->table, FILES_MAX);
+}
+
+static void file_close(struct files *files, struct file *file)
+{
+	if (file->slot < 0)
+		return;
+	files_begin(files, file);
+	reader_remove(files->reader, file->slot);
+	files_end(files);
+	file->slot = -1;
 }
 
 static void file_forget_symbols(struct files *files, struct file *file)
@@ -41,9 +64,7 @@ static void file_forget_content(struct files *files, struct file *file)
 	file_forget_symbols(files, file);
 	if (files->tables)
 		filetable_forget(files->tables, file);
-	if (file->slot >= 0)
-		reader_remove(files->reader, file->slot);
-	file->slot = -1;
+	file_close(files, file);
 	free(file->ids);
 	free(file->segments);
 	file->ids = NULL;
@@ -87,19 +108,15 @@ static void files_close_oldest(struct files *files)
 
 	while (file && file->slot < 0)
 		file = lru_newer(&files->table, &file->node);
-	if (!file)
-		return;
-	reader_remove(files->reader, file->slot);
-	file->slot = -1;
+	if (file)
+		file_close(files, file);
 }
 
 static void file_take_fd(struct files *files, struct file *file, int fd)
 {
 	if (fd < 0)
 		return;
-	if (file->slot >= 0)
-		reader_remove(files->reader, file->slot);
-	file->slot = -1;
+	file_close(files, file);
 	while (files->reader->files >= READER_FILES_MAX)
 		files_close_oldest(files);
 	file->slot = reader_add(files->reader, fd);
@@ -193,6 +210,7 @@ void files_message(struct files *files, const struct message_file *message, int 
 	if (message->error || fd < 0) {
 		file->refused = true;
 		file->waited = true; /* so waiting for it makes no sense */
+		file_set_path(files, file, message->path, sizeof(message->path));
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -217,10 +235,14 @@ void files_mapped(struct files *files, uint32_t file_id)
 	struct file *file = lru_get(&files->table, file_id);
 	struct stat st;
 	uint64_t mtime_ns;
-	int slot;
+	int slot, err;
 
-	if (!file || file->slot < 0 || !file->key.inode ||
-	    reader_stat(files->reader, file->slot, &st))
+	if (!file || file->slot < 0 || !file->key.inode)
+		return;
+	files_begin(files, file);
+	err = reader_stat(files->reader, file->slot, &st);
+	files_end(files);
+	if (err)
 		return;
 	mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec;
 	if (file->key.mtime_ns == mtime_ns && file->key.size_bytes == (uint64_t)st.st_size)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "proto/channel.h"
+#include "shm/blame.h"
 #include "symbolizer/elffile.h"
 #include "symbolizer/lru.h"
 #include "symbolizer/reader.h"
@@ -58,6 +59,7 @@ struct files {
 	struct filetables *tables; /* told when content is forgotten; may be NULL */
 	struct reader *reader;
 	struct channel *sampler;
+	struct blame *blame; /* where the file at work is written down */
 	uint64_t generations, arrivals;
 	uint64_t symbol_bytes, symbol_bytes_max;
 	uint64_t indexed, bad, evictions; /* counters, added up by the worker */
@@ -70,6 +72,12 @@ struct files_found {
 	uint64_t address; /* of the ELF file; the file offset where that is not known */
 	uint32_t segment; /* index in segments; segments_n = in none */
 };
+
+/*
+ * Around everything that looks into the file, or asks its filesystem: it may end us, or hold us up.
+ */
+void files_begin(struct files *files, const struct file *file);
+void files_end(struct files *files);
 
 /* Borrows reader and channel. */
 int files_open(struct files *files, struct reader *reader, struct channel *sampler,

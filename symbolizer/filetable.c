@@ -132,14 +132,17 @@ static void filetable_keep(struct filetables *tables, struct file *file)
 static void filetable_compile(struct filetables *tables, struct file *file)
 {
 	struct elffile elf;
-	int err = elffile_open(&elf, tables->files->reader, file->slot, file->key.size_bytes);
+	int err;
 
+	files_begin(tables->files, file);
+	err = elffile_open(&elf, tables->files->reader, file->slot, file->key.size_bytes);
 	if (err == 0) {
 		err = ehframe_compile(&elf, file->node.key, &file->table, &file->table_bytes);
 		elffile_close(&elf);
 		/* What was built on the way is many times the table. */
 		malloc_trim(0);
 	}
+	files_end(tables->files);
 	if (err) {
 		if (err == -ENOMEM)
 			memory_file_failed(file->path, "an unwind table");

@@ -5,7 +5,7 @@ SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/books.c symbolizer/introduction
 	symbolizer/elffile.c symbolizer/symbols.c symbolizer/demangle.c symbolizer/kallsyms.c \
 	symbolizer/cgroup.c symbolizer/define.c symbolizer/walk.c symbolizer/view.c \
 	symbolizer/patience.c symbolizer/lru.c symbolizer/sha256.c symbolizer/filetable.c \
-	symbolizer/memory.c symbolizer/peers.c shm/table.c $(EHFRAME_SRCS)
+	symbolizer/memory.c symbolizer/peers.c symbolizer/crash.c shm/table.c $(EHFRAME_SRCS)
 # From an open ELF file to its unwind table.
 EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/textmap.c symbolizer/cfi.c symbolizer/cfientry.c \
 	symbolizer/cfirule.c symbolizer/ehreturn.c symbolizer/cfifill.c symbolizer/dwarfexpr.c \

@@ -3,6 +3,7 @@
 #include "symbolizer/reader.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,13 @@
 #define READER_CHUNK_BYTES (64u << 20)
 /* A read that is interrupted so often in a row is given up. */
 #define READER_RETRIES 16
+
+/* A file's server may never answer, and then neither a kill helps. */
+static void reader_waits(const struct reader *reader, uint32_t waits)
+{
+	if (reader->waits)
+		atomic_store(reader->waits, waits);
+}
 
 static int reader_restrict(struct io_uring *ring)
 {
@@ -112,14 +120,21 @@ void reader_remove(struct reader *reader, int slot)
 		return;
 	if (reader->suits[slot])
 		reader_set_ring_file(reader, slot, -1);
+	reader_waits(reader, 1);
 	close(reader->fds[slot]);
+	reader_waits(reader, 0);
 	reader->fds[slot] = -1;
 	reader->files--;
 }
 
 int reader_stat(const struct reader *reader, int slot, struct stat *st)
 {
-	return fstat(reader->fds[slot], st) ? -errno : 0;
+	int err;
+
+	reader_waits(reader, 1);
+	err = fstat(reader->fds[slot], st) ? -errno : 0;
+	reader_waits(reader, 0);
+	return err;
 }
 
 static size_t reader_chunk(const struct reader_part *part)
@@ -203,6 +218,7 @@ void reader_read(struct reader *reader, int slot, struct reader_part *parts, siz
 {
 	for (size_t i = 0; i < parts_n; i++)
 		parts[i].result = 0;
+	reader_waits(reader, 1);
 	for (size_t i = 0; i < parts_n; i += READER_DEPTH) {
 		size_t n = parts_n - i < READER_DEPTH ? parts_n - i : READER_DEPTH;
 
@@ -212,4 +228,5 @@ void reader_read(struct reader *reader, int slot, struct reader_part *parts, siz
 		for (size_t k = i; k < i + n; k++)
 			reader_read_pread(reader, reader->fds[slot], &parts[k]);
 	}
+	reader_waits(reader, 0);
 }

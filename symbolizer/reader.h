@@ -28,6 +28,7 @@ struct reader {
 	bool suits[READER_FILES_MAX]; /* the file is in the ring */
 	uint32_t files;
 	uint64_t reads_uring, reads_pread;
+	_Atomic uint32_t *waits; /* not 0 while a filesystem is waited for; NULL = nobody looks */
 };
 
 struct reader_part {

@@ -182,8 +182,13 @@ static int symbolize_cached(struct symbolize *s, struct file *file, uint64_t add
 	if (slot->location && slot->addr == addr && slot->file_id == file_id &&
 	    slot->generation == generation && slot->epoch == s->define->epoch)
 		return symbolize_push(s, slot->location, (enum symbolize_outcome)slot->outcome);
-	location =
-	    file ? symbolize_native(s, file, addr, &outcome) : symbolize_kernel(s, addr, &outcome);
+	if (file) {
+		files_begin(s->files, file);
+		location = symbolize_native(s, file, addr, &outcome);
+		files_end(s->files);
+	} else {
+		location = symbolize_kernel(s, addr, &outcome);
+	}
 	if (location)
 		*slot = (struct symbolize_cached){addr,	    generation, file_id, s->define->epoch,
 						  location, outcome};

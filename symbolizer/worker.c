@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "symbolizer/books.h"
+#include "symbolizer/crash.h"
 #include "symbolizer/view.h"
 #include "symbolizer/walk.h"
 
@@ -55,6 +56,10 @@ int worker_open(struct worker *w, struct child *child)
 	reader_open(&w->reader, true);
 	kallsyms_open(&w->kallsyms, FD_SYMBOLIZER_KALLSYMS, FD_SYMBOLIZER_MODULES);
 	err = files_open(&w->files, &w->reader, &w->sampler, config->symbol_bytes);
+	w->files.blame = &child->ledger.shared->blame;
+	w->reader.waits = &w->files.blame->reading;
+	blame_resume(w->files.blame, config->stuck_ms);
+	crash_open(&w->files.blame->crashed);
 	filetable_open(&w->tables, &w->files, &w->sampler, config->unwind_bytes);
 	peers_open(&w->peers, &w->tables, config->workers,
 		   (uint32_t)(child->slot - ROLE_SYMBOLIZER));

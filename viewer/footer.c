@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "viewer/footer.h"
 
+#include "shm/blamed.h"
+
 static void footer_slots(struct text *text, const struct slots *slots)
 {
 	text_printf(text, "<p>%u / %u slots · ", slots->n, slots->limits.max_slots);
@@ -39,6 +41,21 @@ static void footer_percent(struct text *text, double percent, const char *what)
 		text_printf(text, " · %.1f&nbsp;%% of %s", percent, what);
 }
 
+/* What ended or held up those who looked into it. */
+static void footer_quarantine(struct text *text, const struct ledgers *ledgers)
+{
+	const char *before = " · <span class=\"bad\">not looked into: ";
+	struct blamed blamed;
+
+	for (int slot = 0; slot < SLOT_COUNT; slot++)
+		for (uint32_t at = 0; blamed_next(ledgers->ledger[slot], &at, &blamed);) {
+			text_str(text, before);
+			text_html(text, blamed.text);
+			before = ", ";
+		}
+	text_str(text, *before == ',' ? "</span>" : "");
+}
+
 static void footer_quality(struct text *text, const struct viewer *viewer)
 {
 	struct ledgers_sum sum;
@@ -49,6 +66,7 @@ static void footer_quality(struct text *text, const struct viewer *viewer)
 	footer_lost(text, &sum);
 	footer_percent(text, ledgers_named_percent(&sum), "frames have a name");
 	footer_percent(text, ledgers_complete_percent(&sum), "stacks are complete");
+	footer_quarantine(text, &viewer->ledgers);
 	text_str(text, "</p>\n");
 }
 

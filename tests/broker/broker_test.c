@@ -36,7 +36,7 @@ static char broker_path[512];
 static struct {
 	pid_t pid;
 	int supervisor[2], sampler[2], worker[2];
-	struct segment config, ledger;
+	struct segment config, ledger, worker_ledger;
 	struct channel to, from_worker, from_supervisor;
 } rig;
 static struct message message;
@@ -47,9 +47,12 @@ static _Noreturn void broker_run(void)
 	const struct {
 		int from, to;
 	} fds[] = {
-	    {rig.supervisor[1], FD_SUPERVISOR}, {rig.config.ro, FD_CONFIG},
-	    {rig.ledger.rw, FD_LEDGER},		{rig.sampler[1], FD_BROKER_SAMPLER},
+	    {rig.supervisor[1], FD_SUPERVISOR},
+	    {rig.config.ro, FD_CONFIG},
+	    {rig.ledger.rw, FD_LEDGER},
+	    {rig.sampler[1], FD_BROKER_SAMPLER},
 	    {rig.worker[1], FD_BROKER_WORKERS},
+	    {rig.worker_ledger.ro, FD_BROKER_LEDGERS + SLOT_WORKER(0)},
 	};
 	char *argv[] = {"setpriv",
 			"--reuid=61999",
@@ -61,12 +64,12 @@ static _Noreturn void broker_run(void)
 			broker_path,
 			slot,
 			NULL};
-	int high[5];
+	int high[6];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		high[i] = fcntl(fds[i].from, F_DUPFD, 100);
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		dup2(high[i], fds[i].to);
 	execvp(argv[0], argv);
 	_exit(127);
@@ -101,6 +104,7 @@ static int setup(void **state)
 	channel_pair(rig.worker);
 	assert_int_equal(segment_create(&rig.config, "config", sizeof(struct config)), 0);
 	assert_int_equal(ledger_create(&rig.ledger, "ledger"), 0);
+	assert_int_equal(ledger_create(&rig.worker_ledger, "worker"), 0);
 	config = segment_map(rig.config.rw, sizeof(*config), 1);
 	config_defaults(config, MODE_RUN);
 	channel_init(&rig.to, rig.sampler[0], ROLE_SAMPLER, ROLE_BROKER, true);
@@ -121,6 +125,7 @@ static int teardown(void **state)
 	}
 	segment_close(&rig.config);
 	segment_close(&rig.ledger);
+	segment_close(&rig.worker_ledger);
 	return 0;
 }
 
@@ -286,6 +291,74 @@ static void test_sampler_that_lies(void **state)
 	assert_int_equal(message.violation.slot, ROLE_SAMPLER);
 }
 
+static void ask_file(const struct victim *v)
+{
+	struct message_ask_file ask = {.file_id = 9,
+				       .pid = (uint32_t)v->pid,
+				       .start_lo_ns = v->start_ns,
+				       .start_hi_ns = v->start_ns,
+				       .start = VICTIM_ADDRESS,
+				       .end = VICTIM_ADDRESS + 4096};
+	struct message_ranges *r = &message.ranges;
+
+	ask_process(v, 1);
+	receive(&rig.to, NULL, NULL);
+	for (uint32_t i = 0; i < r->n; i++)
+		if (r->range[i].start == VICTIM_ADDRESS) {
+			ask.inode = r->range[i].inode;
+			ask.dev_major = r->range[i].dev_major;
+			ask.dev_minor = r->range[i].dev_minor;
+		}
+	receive(&rig.from_worker, NULL, NULL);
+	assert_int_equal(channel_send(&rig.to, MESSAGE_ASK_FILE, &ask, NULL, 0), 0);
+	receive(&rig.to, NULL, NULL);
+	assert_int_equal(message.type, MESSAGE_FILE_KEY);
+}
+
+/* What the worker, or a broker before, fell over is not touched again. */
+static void test_blamed(void **state)
+{
+	struct ledger *worker = segment_map(rig.worker_ledger.rw, LEDGER_BYTES, 1);
+	struct ledger *own = segment_map(rig.ledger.rw, LEDGER_BYTES, 1);
+	const char *path = victim_file("blamed");
+	struct victim v;
+	int fds[MESSAGE_FDS_MAX];
+	size_t fds_n;
+
+	(void)state;
+	victim_start(&v, path, 0);
+	worker->blame.files[3] =
+	    (struct blame_file){.device = v.file.st_dev, .points = BLAME_DEVICE - 1};
+	ask_file(&v);
+	assert_int_equal(message.file_key.error, 0);
+	receive(&rig.from_worker, fds, &fds_n);
+	assert_int_equal(fds_n, 1);
+	close(fds[0]);
+	worker->blame.files[3].points++;
+	ask_file(&v);
+	assert_int_equal(message.file_key.error, EOWNERDEAD);
+	receive(&rig.from_worker, fds, &fds_n);
+	assert_int_equal(message.file.error, EOWNERDEAD);
+	assert_int_equal(fds_n, 0);
+	assert_string_equal(message.file.path, path);
+	assert_count(C_broker_quarantined, 1);
+
+	kill(rig.pid, SIGKILL);
+	waitpid(rig.pid, NULL, 0);
+	assert_int_equal(own->blame.busy, 0);
+	blame_begin(&own->blame, 0, v.start_ns + (uint64_t)v.pid, "process");
+	own->blame.since_ns = 0;
+	broker_start();
+	ask_process(&v, 1);
+	receive(&rig.to, NULL, NULL);
+	assert_int_equal(message.ranges.error, EOWNERDEAD);
+	assert_count(C_broker_quarantined, 2);
+	munmap(worker, LEDGER_BYTES);
+	munmap(own, LEDGER_BYTES);
+	victim_end(&v);
+	unlink(path);
+}
+
 static void test_drain_and_end(void **state)
 {
 	struct message_empty none = {0};
@@ -311,6 +384,7 @@ int main(int argc, char **argv)
 	    TEST(test_gone),
 	    TEST(test_worker_that_does_not_read),
 	    TEST(test_sampler_that_lies),
+	    TEST(test_blamed),
 	    TEST(test_drain_and_end),
 	};
 	char self[400];

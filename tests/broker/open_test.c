@@ -25,7 +25,8 @@
 
 #define TICK 10000000ull
 
-static struct target target;
+static struct blame blame;
+static struct target target = {.blame = &blame};
 static struct message_file file;
 
 static int open_of(const struct victim *v)

@@ -5,5 +5,5 @@ TESTS += tests/shm/$1
 tests/shm/$1_SRCS = tests/shm/$1.c $(SHM_SRCS)
 tests/shm/$1_LIBS = $(SHM_TEST_LIBS)
 endef
-$(foreach t,segment_test ledger_test queue_test queue_hostile_test queue_stress_test queue_kill_test,\
+$(foreach t,segment_test ledger_test blame_test queue_test queue_hostile_test queue_stress_test queue_kill_test,\
 	$(eval $(call shm_test,$t)))

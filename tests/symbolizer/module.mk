@@ -6,7 +6,7 @@ tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS
 tests/symbolizer/$1_LIBS = $(SYMBOLIZER_TEST_LIBS)
 endef
 $(foreach t,elf_test reader_test ring_test changing_test kallsyms_test cgroup_test define_test \
-	process_test patience_test peers_test,\
+	process_test patience_test peers_test crash_test,\
 	$(eval $(call symbolizer_test,$t)))
 
 TESTS += tests/symbolizer/worker_test
