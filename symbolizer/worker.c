@@ -14,6 +14,7 @@
 #include "symbolizer/walk.h"
 
 #define BATCH_SAMPLES	  256
+#define BATCH_NS	  200000000ull /* each may need a new file: turns are our sign of life */
 #define MESSAGES_PER_TURN 256
 #define SLEEP_MS	  100
 #define PEERS_SLEEP_MS	  20 /* one of them may wait for us */
@@ -354,10 +355,11 @@ static bool worker_out_of_time(const struct worker *w)
 
 static uint32_t worker_batch(struct worker *w)
 {
+	uint64_t end_ns = child_now_ns() + BATCH_NS;
 	uint32_t done = 0;
 
 	w->waiting = w->borrowing = false;
-	while (done < BATCH_SAMPLES && !w->broken && worker_take(w)) {
+	while (done < BATCH_SAMPLES && !w->broken && child_now_ns() < end_ns && worker_take(w)) {
 		worker_introductions(w);
 		if (worker_out_of_time(w)) {
 			books_count(w, C_lost_symbolizer_no_time);
