@@ -79,7 +79,8 @@ static int collect_ranges(const struct target *target, struct message_ranges *ou
 
 	if (err)
 		return err;
-	while (!(err = target_maps_next(&maps, address, &vma))) {
+	for (uint32_t n = 0;
+	     n <= MESSAGE_RANGES_PROCESS && !(err = target_maps_next(&maps, address, &vma)); n++) {
 		if (out->n == MESSAGE_RANGES_MAX) {
 			answer_sampler(MESSAGE_RANGES, out);
 			out->first = out->n = 0;

@@ -126,17 +126,23 @@ static int open_find(const struct target *target, const struct message_ask_file 
 	return err;
 }
 
-/* By a link that leads somewhere else than map_files, if it is to the same file. */
+/* By a link that may lead somewhere else, if it is to the file that was asked for. */
 static int open_same(const struct target *target, const struct message_ask_file *ask,
 		     const char *link, struct message_file *file)
 {
 	struct statx stx;
+	int fd;
 
 	if (statx(target->dir, link, AT_STATX_DONT_SYNC, STATX_INO, &stx) ||
 	    stx.stx_ino != ask->inode || stx.stx_dev_major != ask->dev_major ||
 	    stx.stx_dev_minor != ask->dev_minor)
 		return -EPERM;
-	return open_link(target, link, file);
+	fd = open_link(target, link, file);
+	if (fd < 0 || (file->key.inode == ask->inode &&
+		       file->key.device == makedev(ask->dev_major, ask->dev_minor)))
+		return fd;
+	close(fd);
+	return -ESTALE;
 }
 
 /*
@@ -169,8 +175,15 @@ int open_mapped(const struct target *target, const struct message_ask_file *ask,
 {
 	static struct target_vma before, after;
 	char link[64];
-	int fd, err = open_find(target, ask, &before);
+	int fd, err;
 
+	/* Mostly nothing has changed, and nothing has to be looked up: in Linux before 6.11 that
+	 * means to read all mappings. Some filesystems have other devices here than there. */
+	snprintf(link, sizeof(link), "map_files/%lx-%lx", ask->start, ask->end);
+	fd = open_same(target, ask, link, file);
+	if (fd >= 0)
+		return fd;
+	err = open_find(target, ask, &before);
 	if (err)
 		return err;
 	snprintf(link, sizeof(link), "map_files/%lx-%lx", before.range.start, before.range.end);

@@ -32,6 +32,7 @@
 
 #define MESSAGE_FDS_MAX 32
 #define MESSAGE_RANGES_MAX 64
+#define MESSAGE_RANGES_PROCESS 4096 /* the sampler keeps no more; one more is sent, and counted */
 #define MESSAGE_CGROUP_BYTES 4096
 #define MESSAGE_PATH_BYTES 512
 

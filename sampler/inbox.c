@@ -12,6 +12,8 @@
 #define HURRY_NS	  1000000000ull
 #define MESSAGES_PER_TURN 1024
 
+_Static_assert(SLICES_MAX == MESSAGE_RANGES_PROCESS, "the broker sends what is kept");
+
 /* One range of the broker's; it knows no generations. False: no id to be had. */
 static bool inbox_range(struct inbox *inbox, const struct message_range *r,
 			struct record_range *range)
