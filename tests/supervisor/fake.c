@@ -20,10 +20,11 @@
 
 static int fake_does(const struct child *child, const char *what)
 {
-	char word[64];
+	char word[64], all[CONFIG_PATH_BYTES + 2];
 
-	snprintf(word, sizeof(word), "%s=%s", role_name(child->role), what);
-	return strstr(child->config->run_dir, word) != NULL;
+	snprintf(word, sizeof(word), " %s=%s ", role_name(child->role), what);
+	snprintf(all, sizeof(all), " %s ", child->config->run_dir);
+	return strstr(all, word) != NULL;
 }
 
 int main(int argc, char **argv)
@@ -40,7 +41,7 @@ int main(int argc, char **argv)
 		send(FD_SUPERVISOR, "garbage", 7, 0);
 	if (fake_does(&child, "stop"))
 		raise(SIGSTOP);
-	while (fake_does(&child, "hang "))
+	while (fake_does(&child, "hang"))
 		pause();
 	while (fake_does(&child, "spin"))
 		;
