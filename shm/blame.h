@@ -28,8 +28,8 @@
 #define BLAME_DEVICE  8
 
 /*
- * device 0: a process (blame_process()), inode 0: a whole device. Both 0: none. Numbers as stat has
- * them.
+ * device 0: a process, which goes by start time + pid. inode 0: a whole device. Both 0: nothing.
+ * Numbers as stat has them.
  */
 struct blame_file {
 	uint64_t device, inode;
