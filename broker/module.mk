@@ -2,5 +2,5 @@
 BROKER_SRCS = broker/target.c broker/open.c
 
 PROGRAMS += sconce-broker
-sconce-broker_SRCS = broker/main.c $(BROKER_SRCS) $(CHILD_SRCS) $(SANDBOX_SRCS)
+sconce-broker_SRCS = broker/main.c $(BROKER_SRCS) $(CHILD_CORE_SRCS) $(SANDBOX_SRCS)
 sconce-broker_LIBS = $(SANDBOX_LIBS)

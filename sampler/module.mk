@@ -4,5 +4,5 @@ SAMPLER_SRCS = sampler/ranges.c sampler/slices.c sampler/processes.c sampler/fil
 	sampler/inbox.c sampler/store.c shm/table.c
 
 PROGRAMS += sconce-sampler
-sconce-sampler_SRCS = sampler/main.c sampler/tables.c $(SAMPLER_SRCS) $(CHILD_SRCS) $(SANDBOX_SRCS)
+sconce-sampler_SRCS = sampler/main.c sampler/tables.c $(SAMPLER_SRCS) $(CHILD_CORE_SRCS) $(SANDBOX_SRCS)
 sconce-sampler_LIBS = $(SANDBOX_LIBS)

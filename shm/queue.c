@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 static bool queue_capacity_valid(uint64_t capacity)
@@ -68,7 +67,7 @@ static int queue_map_producer(struct queue *queue, int fd, bool writable)
 	return 0;
 }
 
-static int queue_open(struct queue *queue, int producer_fd, int consumer_fd, bool producing)
+int queue_open(struct queue *queue, int producer_fd, int consumer_fd, bool producing)
 {
 	int err;
 
@@ -100,17 +99,6 @@ int queue_open_producer(struct queue *queue, int own, int other)
 	queue->cursor = atomic_load_explicit(&queue->head->head, memory_order_relaxed);
 	/* As if full: the first queue_reserve() reads the consumer's tail, and checks it. */
 	queue->seen = queue->cursor - queue->capacity;
-	return 0;
-}
-
-int queue_open_consumer(struct queue *queue, int own, int other)
-{
-	int err = queue_open(queue, other, own, false);
-
-	if (err)
-		return err;
-	queue->cursor = atomic_load_explicit(&queue->tail->tail, memory_order_relaxed);
-	queue->seen = queue->cursor;
 	return 0;
 }
 
@@ -174,11 +162,6 @@ int queue_push(struct queue *queue, const void *record, size_t len_bytes)
 	return 0;
 }
 
-static void queue_futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *time)
-{
-	syscall(SYS_futex, word, op, value, time, NULL, 0);
-}
-
 void queue_publish(struct queue *queue, uint64_t index)
 {
 	/* release pairs with the acquire in queue_next(): the data is written before it is seen */
@@ -187,57 +170,7 @@ void queue_publish(struct queue *queue, uint64_t index)
 	/* Orders the stores above against the load below; partner: the fence in queue_wait(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&queue->tail->waiting, memory_order_relaxed))
-		queue_futex(&queue->head->wake, FUTEX_WAKE, INT_MAX, NULL);
-}
-
-static long queue_dead(struct queue *queue)
-{
-	queue->dead = true;
-	return -EPROTO;
-}
-
-long queue_next(struct queue *queue, void *buf, size_t size)
-{
-	const char *record;
-	uint64_t head;
-	uint32_t len;
-
-	if (queue->dead)
-		return -EPROTO;
-	/* acquire pairs with the release in queue_publish() */
-	head = atomic_load_explicit(&queue->head->head, memory_order_acquire);
-	if (head == queue->cursor)
-		return 0;
-	if (head < queue->cursor || head - queue->cursor > queue->capacity || (head & 7))
-		return queue_dead(queue);
-	record = queue->data + (queue->cursor & (queue->capacity - 1));
-	/* The producer may change it at any time: read the length once. */
-	len = *(const volatile uint32_t *)record;
-	if (len < 8 || (len & 7) || len > size || len > head - queue->cursor)
-		return queue_dead(queue);
-	memcpy(buf, record, len);
-	memcpy(buf, &len, sizeof(len));
-	queue->cursor += len;
-	return (long)len;
-}
-
-void queue_release(struct queue *queue, uint64_t index)
-{
-	/* release pairs with the acquire in queue_tail_valid(): all reads are done before reuse */
-	atomic_store_explicit(&queue->tail->tail, index, memory_order_release);
-}
-
-void queue_wait(struct queue *queue, int timeout_ms)
-{
-	struct timespec time = {timeout_ms / 1000, (timeout_ms % 1000) * 1000000L};
-	uint32_t wake = atomic_load_explicit(&queue->head->wake, memory_order_acquire);
-
-	atomic_store_explicit(&queue->tail->waiting, 1, memory_order_relaxed);
-	/* Orders the store above against the load below; partner: the fence in queue_publish(). */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&queue->head->head, memory_order_acquire) == queue->cursor)
-		queue_futex(&queue->head->wake, FUTEX_WAIT, wake, &time);
-	atomic_store_explicit(&queue->tail->waiting, 0, memory_order_relaxed);
+		syscall(SYS_futex, &queue->head->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 uint64_t queue_used(const struct queue *queue)

@@ -72,6 +72,8 @@ void queue_destroy(struct queue_segments *segments);
  */
 int queue_open_producer(struct queue *queue, int own, int other);
 int queue_open_consumer(struct queue *queue, int own, int other);
+/* What both do; the cursor is theirs to set. */
+int queue_open(struct queue *queue, int producer_fd, int consumer_fd, bool producing);
 void queue_close(struct queue *queue);
 
 /*

@@ -6,7 +6,7 @@ tests/bpf/walk_test_LIBS = -lcmocka
 tests/bpf/walk_rows_test_SRCS = tests/bpf/walk_rows_test.c
 tests/bpf/walk_rows_test_LIBS = -lcmocka
 tests/bpf/load_test_SRCS = tests/bpf/load_test.c tests/bpf/rig.c tests/bpf/busy.c \
-	tests/bpf/chain.c $(LOADER_SRCS) proto/config.c shm/segment.c
+	tests/bpf/chain.c $(LOADER_SRCS) $(PROTO_SRCS) shm/segment.c
 tests/bpf/load_test_LIBS = -lcmocka $(LOADER_LIBS)
 tests/bpf/loader_test_SRCS = tests/bpf/loader_test.c $(SHM_SRCS) $(PROTO_SRCS)
 tests/bpf/loader_test_LIBS = -lcmocka
@@ -15,7 +15,7 @@ tests/bpf/sideband_test_SRCS = tests/bpf/sideband_test.c supervisor/loader_perf.
 tests/bpf/sideband_test_LIBS = -lcmocka
 RIG_SRCS = tests/bpf/rig.c tests/bpf/busy.c tests/bpf/frameless.c tests/bpf/tables.c \
 	sampler/store.c sampler/slices.c shm/table.c $(EHFRAME_SRCS) symbolizer/elffile.c \
-	symbolizer/reader.c symbolizer/sha256.c $(LOADER_SRCS) proto/config.c $(SHM_SRCS)
+	symbolizer/reader.c symbolizer/sha256.c $(LOADER_SRCS) $(PROTO_SRCS) $(SHM_SRCS)
 tests/bpf/rows_test_SRCS = tests/bpf/rows_test.c tests/bpf/chain.c $(RIG_SRCS)
 tests/bpf/rows_test_LIBS = -lcmocka $(SYMBOLIZER_LIBS) $(LOADER_LIBS)
 $(BUILD)/tests/bpf/frameless.o: CFLAGS += -O2 -fomit-frame-pointer
