@@ -67,7 +67,7 @@ static struct cost cost_now(void)
 	uint32_t size = sizeof(info);
 	struct cost cost = {0};
 
-	if (bpf_obj_get_info_by_fd(rig.bpf.fd.program, &info, &size))
+	if (bpf_obj_get_info_by_fd(rig.bpf.program, &info, &size))
 		exit(2);
 	cost.ns = info.run_time_ns;
 	cost.runs = info.run_cnt;
@@ -100,7 +100,7 @@ static struct cost cost_of(int ms)
 static void prepare(pid_t pid, bool tables)
 {
 	rig_open(&rig, pid, RING_BYTES);
-	if (store_open(&store, rig.bpf.fd.files, rig.bpf.fd.chunk, TABLES_CHUNK_BYTES))
+	if (store_open(&store, rig.bpf.map[BPF_FILES], rig.bpf.map[BPF_CHUNK], TABLES_CHUNK_BYTES))
 		exit(2);
 	nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
 	rig_read_process(&process, pid);

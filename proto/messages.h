@@ -112,7 +112,7 @@ struct message_start {
 	} wire[MESSAGE_FDS_MAX];
 };
 
-enum bpf_object {
+enum kernel_object {
 	BPF_EVENTS,   /* ring buffer map */
 	BPF_PROCS,    /* hash map */
 	BPF_RANGES,   /* mmapable array */
@@ -128,7 +128,7 @@ enum bpf_object {
 };
 
 struct message_bpf_fd {
-	uint32_t object; /* enum bpf_object */
+	uint32_t object; /* enum kernel_object */
 	uint32_t cpu;	 /* for BPF_SAMPLING and BPF_SIDEBAND */
 };
 

@@ -9,13 +9,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "proto/channel.h"
 #include "proto/config.h"
 #include "proto/fds.h"
-#include "shm/segment.h"
 #include "supervisor/loader_bpf.h"
 #include "supervisor/loader_perf.h"
 #include "supervisor/log.h"
@@ -23,21 +21,6 @@
 
 /* How long a supervisor that does not read is waited for, per message. */
 #define SEND_TIMEOUT_MS 5000
-
-static const struct config *loader_map_config(void)
-{
-	const struct config *config;
-
-	if (segment_size(FD_CONFIG) < (long)sizeof(*config))
-		fatal("this program is started by sconce, not by hand (no configuration at fd %d)",
-		      FD_CONFIG);
-	config = segment_map(FD_CONFIG, sizeof(*config), 0);
-	if (!config)
-		fatal("cannot map the configuration: %m");
-	if (config->version != CONFIG_VERSION || config->size_bytes != sizeof(*config))
-		fatal("configuration of another version: all binaries must be of one build");
-	return config;
-}
 
 /* The socket holds fewer messages than there are cpus on a large machine. */
 static void loader_send(struct channel *channel, enum message_type type, const void *payload,
@@ -53,7 +36,7 @@ static void loader_send(struct channel *channel, enum message_type type, const v
 		fatal("cannot hand over to the supervisor: %s", strerror(-err));
 }
 
-static void loader_send_fd(struct channel *channel, enum bpf_object object, uint32_t cpu, int fd)
+static void loader_send_fd(struct channel *channel, enum kernel_object object, uint32_t cpu, int fd)
 {
 	struct message_bpf_fd message = {.object = object, .cpu = cpu};
 
@@ -62,46 +45,37 @@ static void loader_send_fd(struct channel *channel, enum bpf_object object, uint
 
 static void loader_send_bpf(struct channel *channel, const struct loader_bpf *bpf)
 {
-	loader_send_fd(channel, BPF_EVENTS, 0, bpf->fd.events);
-	loader_send_fd(channel, BPF_PROCS, 0, bpf->fd.procs);
-	loader_send_fd(channel, BPF_RANGES, 0, bpf->fd.ranges);
-	loader_send_fd(channel, BPF_CPUS, 0, bpf->fd.cpus);
-	loader_send_fd(channel, BPF_TARGETS, 0, bpf->fd.targets);
-	loader_send_fd(channel, BPF_FILES, 0, bpf->fd.files);
-	loader_send_fd(channel, BPF_CHUNKS, 0, bpf->fd.chunks);
-	loader_send_fd(channel, BPF_CHUNK, 0, bpf->fd.chunk);
-	for (size_t i = 0; i < bpf->links_n; i++)
-		loader_send_fd(channel, BPF_LINK, 0, bpf->fd.links[i]);
+	for (enum kernel_object object = 0; object < BPF_OBJECT_COUNT; object++)
+		if (bpf->map[object])
+			loader_send_fd(channel, object, 0, bpf->map[object]);
+	for (size_t i = 0; i < LOADER_LINKS_MAX; i++)
+		if (bpf->links[i])
+			loader_send_fd(channel, BPF_LINK, 0, bpf->links[i]);
 }
 
-static int loader_fail_perf(char *text, size_t size, int err)
+/* fd: as opened, or an error; that the cpu is not online is none. */
+static int loader_send_event(struct channel *channel, enum kernel_object object, uint32_t cpu, int fd)
 {
-	snprintf(text, size, "cannot open a perf event: %s", strerror(-err));
-	return err;
-}
-
-/* Both events of every online cpu. 0, or -errno with text set. */
-static int loader_send_events(struct channel *channel, const struct config *config, int program_fd,
-			      char *text, size_t size)
-{
-	for (uint32_t cpu = 0; cpu < config->runtime.cpus; cpu++) {
-		int fd = loader_sideband_open(cpu, config->sideband_pages);
-
-		if (fd == -ENODEV)
-			continue;
-		if (fd < 0)
-			return loader_fail_perf(text, size, fd);
-		loader_send_fd(channel, BPF_SIDEBAND, cpu, fd);
-		close(fd);
-		fd = loader_sampling_open(cpu, config->rate_hz, program_fd);
-		if (fd == -ENODEV)
-			continue;
-		if (fd < 0)
-			return loader_fail_perf(text, size, fd);
-		loader_send_fd(channel, BPF_SAMPLING, cpu, fd);
-		close(fd);
-	}
+	if (fd < 0)
+		return fd == -ENODEV ? 0 : fd;
+	loader_send_fd(channel, object, cpu, fd);
+	close(fd);
 	return 0;
+}
+
+/* Both events of every cpu. */
+static int loader_send_events(struct channel *channel, const struct config *config, int program_fd)
+{
+	int err = 0;
+
+	for (uint32_t cpu = 0; cpu < config->runtime.cpus && !err; cpu++) {
+		err = loader_send_event(channel, BPF_SIDEBAND, cpu,
+					loader_sideband_open(cpu, config->sideband_pages));
+		if (!err)
+			err = loader_send_event(channel, BPF_SAMPLING, cpu,
+						loader_sampling_open(cpu, config->rate_hz, program_fd));
+	}
+	return err;
 }
 
 static int loader_work(struct channel *channel, const struct config *config,
@@ -115,8 +89,10 @@ static int loader_work(struct channel *channel, const struct config *config,
 	} else {
 		loaded->program_insns = bpf.program_insns;
 		loader_send_bpf(channel, &bpf);
-		err = loader_send_events(channel, config, bpf.fd.program, loaded->text,
-					 sizeof(loaded->text));
+		err = loader_send_events(channel, config, bpf.program);
+		if (err)
+			snprintf(loaded->text, sizeof(loaded->text), "cannot open a perf event: %s",
+				 strerror(-err));
 	}
 	loader_bpf_close(&bpf);
 	return err;
@@ -144,7 +120,10 @@ int main(void)
 
 	log_init(ROLE_LOADER, LOG_INFO);
 	signal(SIGPIPE, SIG_IGN);
-	config = loader_map_config();
+	config = config_map(FD_CONFIG);
+	if (!config)
+		fatal("no configuration at fd %d: sconce starts this, and all binaries are of one build",
+		      FD_CONFIG);
 	channel_init(&supervisor, FD_SUPERVISOR, ROLE_LOADER, ROLE_SUPERVISOR, true);
 	/* This takes no right away that loading needs. */
 	sandbox_enter(ROLE_LOADER, NULL);

@@ -122,47 +122,48 @@ static int loader_check(struct loader_bpf *bpf, const struct config *config)
 	if (!loader_bpf_helper(BPF_FUNC_loop))
 		return loader_fail(bpf, -EOPNOTSUPP,
 				   "this kernel has no bpf_loop(): Linux 5.17 or newer is needed");
-	if (ring < (uint64_t)sysconf(_SC_PAGESIZE) || ring > 1u << 30 || (ring & (ring - 1)))
-		return loader_fail(bpf, -EINVAL, "ring size %llu: a power of two, 4 KiB to 1 GiB",
-				   (unsigned long long)ring);
-	if (config->runtime.cpus == 0 || config->runtime.cpus > CONFIG_CPUS_MAX)
-		return loader_fail(bpf, -EINVAL, "%u cpus: 1 to %u are supported",
-				   config->runtime.cpus, CONFIG_CPUS_MAX);
-	if (loader_chunks(config) == 0 || loader_chunks(config) > TABLES_CHUNKS_MAX)
-		return loader_fail(bpf, -EINVAL, "unwind memory: 4 MiB to %u MiB",
-				   TABLES_CHUNKS_MAX * (TABLES_CHUNK_BYTES >> 20));
-	if (config->targets_n > CONFIG_TARGETS_MAX || !config->rate_hz || !config->ranges_max ||
-	    !config->processes_max)
-		return loader_fail(bpf, -EINVAL, "impossible configuration");
+	if (ring < (uint64_t)sysconf(_SC_PAGESIZE) || ring > 1u << 30 || (ring & (ring - 1)) ||
+	    !config->runtime.cpus || config->runtime.cpus > CONFIG_CPUS_MAX || !loader_chunks(config) ||
+	    loader_chunks(config) > TABLES_CHUNKS_MAX || config->targets_n > CONFIG_TARGETS_MAX ||
+	    !config->rate_hz || !config->ranges_max || !config->processes_max)
+		return loader_fail(bpf, -EINVAL, "impossible configuration: %u cpus, a ring of %llu bytes",
+				   config->runtime.cpus, (unsigned long long)ring);
 	return 0;
 }
 
-static int loader_set_sizes(struct sconce_bpf *object, const struct config *config)
+/* Before loading the sizes of the maps, where they are not fixed; behind it their descriptors. */
+static int loader_maps(struct loader_bpf *bpf, const struct config *config, bool loaded)
 {
 	const struct {
+		enum kernel_object object;
 		struct bpf_map *map;
 		uint32_t entries;
-	} sizes[] = {
-		{object->maps.procs, config->processes_max},
-		{object->maps.ranges, config->ranges_max},
-		{object->maps.cpus, config->runtime.cpus},
-		{object->maps.chunks, loader_chunks(config)},
-		{object->maps.targets, config->all ? 1 : TABLES_TARGETS_MAX},
-		{object->maps.events, (uint32_t)config->ring_bytes},
+	} maps[] = {
+		{BPF_PROCS, bpf->object->maps.procs, config->processes_max},
+		{BPF_RANGES, bpf->object->maps.ranges, config->ranges_max},
+		{BPF_CPUS, bpf->object->maps.cpus, config->runtime.cpus},
+		{BPF_CHUNKS, bpf->object->maps.chunks, loader_chunks(config)},
+		{BPF_TARGETS, bpf->object->maps.targets, config->all ? 1 : TABLES_TARGETS_MAX},
+		{BPF_EVENTS, bpf->object->maps.events, (uint32_t)config->ring_bytes},
+		{BPF_FILES, bpf->object->maps.files, 0},
 	};
+	int err = 0;
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		int err = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]) && !err; i++)
+		if (loaded)
+			bpf->map[maps[i].object] = bpf_map__fd(maps[i].map);
+		else if (maps[i].entries)
+			err = bpf_map__set_max_entries(maps[i].map, maps[i].entries);
+	return err;
+}
 
-		if (err)
-			return err;
-	}
+static void loader_set(struct sconce_bpf *object, const struct config *config)
+{
 	object->rodata->setting_all = config->all;
 	object->rodata->setting_wakeup_bytes = config->ring_bytes / WAKEUP_SHARE;
 	/* A program that will not be attached need not be accepted by the kernel either. */
 	bpf_program__set_autoload(object->progs.sconce_fork, !config->all && config->follow);
 	bpf_program__set_autoload(object->progs.sconce_free, !config->all);
-	return 0;
 }
 
 static int loader_fill_targets(struct loader_bpf *bpf, const struct config *config)
@@ -170,7 +171,7 @@ static int loader_fill_targets(struct loader_bpf *bpf, const struct config *conf
 	uint32_t one = 1;
 
 	for (uint32_t i = 0; !config->all && i < config->targets_n; i++)
-		if (bpf_map_update_elem(bpf->fd.targets, &config->targets[i], &one, BPF_ANY))
+		if (bpf_map_update_elem(bpf->map[BPF_TARGETS], &config->targets[i], &one, BPF_ANY))
 			return loader_fail(bpf, -errno, "cannot fill the table of targets: %s",
 					   strerror(errno));
 	return 0;
@@ -178,44 +179,21 @@ static int loader_fill_targets(struct loader_bpf *bpf, const struct config *conf
 
 static int loader_attach(struct loader_bpf *bpf)
 {
-	const struct {
-		struct bpf_program *program;
-		const char *tracepoint;
-	} programs[LOADER_LINKS_MAX] = {
-		{bpf->object->progs.sconce_fork, "sched_process_fork"},
-		{bpf->object->progs.sconce_free, "sched_process_free"},
-	};
-
-	for (size_t i = 0; i < LOADER_LINKS_MAX; i++) {
-		struct bpf_link *link;
-
-		if (!bpf_program__autoload(programs[i].program))
-			continue;
-		link = bpf_program__attach_raw_tracepoint(programs[i].program,
-							  programs[i].tracepoint);
-		if (!link)
-			return loader_fail(bpf, -errno, "cannot attach to tracepoint %s: %s",
-					   programs[i].tracepoint, strerror(errno));
-		bpf->fd.links[bpf->links_n] = bpf_link__fd(link);
-		bpf->links[bpf->links_n++] = link;
-	}
+	if (sconce_bpf__attach(bpf->object))
+		return loader_fail(bpf, -errno, "cannot attach to tracepoints: %s", last_warning);
+	bpf->links[0] = bpf->object->links.sconce_fork ? bpf_link__fd(bpf->object->links.sconce_fork) : 0;
+	bpf->links[1] = bpf->object->links.sconce_free ? bpf_link__fd(bpf->object->links.sconce_free) : 0;
 	return 0;
 }
 
-static void loader_take_fds(struct loader_bpf *bpf)
+static void loader_take_fds(struct loader_bpf *bpf, const struct config *config)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
 
-	bpf->fd.events = bpf_map__fd(bpf->object->maps.events);
-	bpf->fd.procs = bpf_map__fd(bpf->object->maps.procs);
-	bpf->fd.ranges = bpf_map__fd(bpf->object->maps.ranges);
-	bpf->fd.cpus = bpf_map__fd(bpf->object->maps.cpus);
-	bpf->fd.targets = bpf_map__fd(bpf->object->maps.targets);
-	bpf->fd.files = bpf_map__fd(bpf->object->maps.files);
-	bpf->fd.chunks = bpf_map__fd(bpf->object->maps.chunks);
-	bpf->fd.program = bpf_program__fd(bpf->object->progs.sconce_sample);
-	if (bpf_obj_get_info_by_fd(bpf->fd.program, &info, &size) == 0)
+	loader_maps(bpf, config, true);
+	bpf->program = bpf_program__fd(bpf->object->progs.sconce_sample);
+	if (bpf_obj_get_info_by_fd(bpf->program, &info, &size) == 0)
 		bpf->program_insns = info.verified_insns;
 }
 
@@ -232,16 +210,17 @@ int loader_bpf_open(struct loader_bpf *bpf, const struct config *config)
 	bpf->object = sconce_bpf__open();
 	if (!bpf->object)
 		return loader_explain(bpf, -errno);
-	err = loader_set_sizes(bpf->object, config);
+	loader_set(bpf->object, config);
+	err = loader_maps(bpf, config, false);
 	if (!err)
 		err = sconce_bpf__load(bpf->object);
 	if (err)
 		return loader_explain(bpf, err);
-	loader_take_fds(bpf);
-	bpf->fd.chunk = loader_bpf_chunk(bpf->fd.chunks, 0);
-	if (bpf->fd.chunk < 0)
-		return loader_fail(bpf, bpf->fd.chunk, "cannot make memory for unwind tables: %s",
-				   strerror(-bpf->fd.chunk));
+	loader_take_fds(bpf, config);
+	bpf->map[BPF_CHUNK] = loader_bpf_chunk(bpf->map[BPF_CHUNKS], 0);
+	if (bpf->map[BPF_CHUNK] < 0)
+		return loader_fail(bpf, bpf->map[BPF_CHUNK], "cannot make memory for unwind tables: %s",
+				   strerror(-bpf->map[BPF_CHUNK]));
 	/* Targets first: a child that is forked right behind must find its parent. */
 	err = loader_fill_targets(bpf, config);
 	return err ? err : loader_attach(bpf);
@@ -266,9 +245,7 @@ int loader_bpf_chunk(int chunks, uint32_t index)
 
 void loader_bpf_close(struct loader_bpf *bpf)
 {
-	if (bpf->fd.chunk > 0)
-		close(bpf->fd.chunk);
-	for (size_t i = 0; i < bpf->links_n; i++)
-		bpf_link__destroy(bpf->links[i]);
+	if (bpf->map[BPF_CHUNK] > 0)
+		close(bpf->map[BPF_CHUNK]);
 	sconce_bpf__destroy(bpf->object);
 }

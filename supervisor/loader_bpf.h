@@ -6,28 +6,22 @@
 #define SCONCE_SUPERVISOR_LOADER_BPF_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "proto/config.h"
+#include "proto/messages.h"
 
 #define LOADER_LINKS_MAX 2
 #define LOADER_TEXT_BYTES 240
 
 struct sconce_bpf;
-struct bpf_link;
 
 struct loader_bpf {
 	struct sconce_bpf *object;
-	struct bpf_link *links[LOADER_LINKS_MAX];
-	/* Borrowed from the object, for whoever does not want to know libbpf. */
-	struct {
-		int events, procs, ranges, cpus, targets, files, chunks; /* maps */
-		int chunk;   /* the first one */
-		int program; /* for the sampling events */
-		int links[LOADER_LINKS_MAX];
-	} fd;
-	size_t links_n;
+	/* Borrowed from the object, for whoever does not want to know libbpf; 0 = there is none. */
+	int map[BPF_OBJECT_COUNT];
+	int links[LOADER_LINKS_MAX];
+	int program; /* for the sampling events */
 	uint32_t program_insns;	      /* as the verifier counted; 0 where it does not say */
 	char text[LOADER_TEXT_BYTES]; /* after a failure: what to do about it */
 };

@@ -101,21 +101,21 @@ static void test_maps_and_insns(void **state)
 	(void)state;
 	skip_unless_root();
 	rig_open(&rig, self, RING_BYTES);
-	assert_map(rig.bpf.fd.procs, "procs", BPF_MAP_TYPE_HASH, 4, sizeof(struct bpf_process),
+	assert_map(rig.bpf.map[BPF_PROCS], "procs", BPF_MAP_TYPE_HASH, 4, sizeof(struct bpf_process),
 		   rig.config.processes_max, 0);
-	assert_map(rig.bpf.fd.ranges, "ranges", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct record_range),
+	assert_map(rig.bpf.map[BPF_RANGES], "ranges", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct record_range),
 		   rig.config.ranges_max, BPF_F_MMAPABLE);
-	assert_map(rig.bpf.fd.cpus, "cpus", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct bpf_cpu),
+	assert_map(rig.bpf.map[BPF_CPUS], "cpus", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct bpf_cpu),
 		   rig.config.runtime.cpus, BPF_F_MMAPABLE);
-	assert_map(rig.bpf.fd.files, "files", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct bpf_file),
+	assert_map(rig.bpf.map[BPF_FILES], "files", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct bpf_file),
 		   TABLES_FILES_MAX + 1, BPF_F_MMAPABLE);
-	assert_map(rig.bpf.fd.chunks, "chunks", BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4,
+	assert_map(rig.bpf.map[BPF_CHUNKS], "chunks", BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4,
 		   (uint32_t)(rig.config.unwind_bytes / TABLES_CHUNK_BYTES), 0);
-	assert_map(rig.bpf.fd.chunk, "chunk", BPF_MAP_TYPE_ARRAY, 4, TABLES_CHUNK_BYTES, 1,
+	assert_map(rig.bpf.map[BPF_CHUNK], "chunk", BPF_MAP_TYPE_ARRAY, 4, TABLES_CHUNK_BYTES, 1,
 		   BPF_F_MMAPABLE);
-	assert_map(rig.bpf.fd.targets, "targets", BPF_MAP_TYPE_HASH, 4, 4, TABLES_TARGETS_MAX, 0);
-	assert_map(rig.bpf.fd.events, "events", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES, 0);
-	assert_int_equal(bpf_map_lookup_elem(rig.bpf.fd.targets, &self, &one), 0);
+	assert_map(rig.bpf.map[BPF_TARGETS], "targets", BPF_MAP_TYPE_HASH, 4, 4, TABLES_TARGETS_MAX, 0);
+	assert_map(rig.bpf.map[BPF_EVENTS], "events", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES, 0);
+	assert_int_equal(bpf_map_lookup_elem(rig.bpf.map[BPF_TARGETS], &self, &one), 0);
 	assert_int_equal(one, 1);
 	print_message("verified instructions: %u (budget %u)\n", rig.bpf.program_insns,
 		      INSNS_BUDGET);
@@ -248,10 +248,10 @@ static void test_hostile_slices(void **state)
 		rig_forget(&rig);
 		rig_install(&rig, pid, &hostile, exec_id, 0,
 			    BPF_PROCESS_EXEC_KNOWN | BPF_PROCESS_NO_STACK);
-		assert_int_equal(bpf_map_lookup_elem(rig.bpf.fd.procs, &pid, &entry), 0);
+		assert_int_equal(bpf_map_lookup_elem(rig.bpf.map[BPF_PROCS], &pid, &entry), 0);
 		entry.first = round == 1 ? UINT32_MAX : 0;
 		entry.count = round == 0 ? entry.count : UINT32_MAX;
-		assert_int_equal(bpf_map_update_elem(rig.bpf.fd.procs, &pid, &entry, BPF_ANY), 0);
+		assert_int_equal(bpf_map_update_elem(rig.bpf.map[BPF_PROCS], &pid, &entry, BPF_ANY), 0);
 		rig_sample(&rig, 150, true);
 		assert_true(rig.samples_n > 0);
 		for (size_t i = 0; i < rig.samples_n; i++) {
@@ -434,7 +434,7 @@ static bool is_target(uint32_t pid)
 {
 	uint32_t one;
 
-	return bpf_map_lookup_elem(rig.bpf.fd.targets, &pid, &one) == 0;
+	return bpf_map_lookup_elem(rig.bpf.map[BPF_TARGETS], &pid, &one) == 0;
 }
 
 static void test_children_are_followed(void **state)
@@ -502,7 +502,7 @@ static void read_info(struct bpf_prog_info *info)
 	uint32_t size = sizeof(*info);
 
 	memset(info, 0, sizeof(*info));
-	assert_int_equal(bpf_obj_get_info_by_fd(rig.bpf.fd.program, info, &size), 0);
+	assert_int_equal(bpf_obj_get_info_by_fd(rig.bpf.program, info, &size), 0);
 }
 
 /* What one sample costs, for a known stack and for one that is copied out. */

@@ -217,7 +217,7 @@ static void assert_loaded(size_t links)
 		assert_int_equal(handed.of[object], 1);
 }
 
-static int handed_fd(enum bpf_object object)
+static int handed_fd(enum kernel_object object)
 {
 	for (size_t i = 0; i < handed.n; i++)
 		if (handed.what[i].object == object)
@@ -351,11 +351,11 @@ static void test_says_what_setting_is_wrong(void **state)
 	config_init(true);
 	config.ring_bytes = 5000;
 	loader_run(&(struct setup){0});
-	assert_refused(EINVAL, "power of two");
+	assert_refused(EINVAL, "5000 bytes");
 	config_init(true);
 	config.runtime.cpus = 0;
 	loader_run(&(struct setup){0});
-	assert_refused(EINVAL, "cpus");
+	assert_refused(EINVAL, "0 cpus");
 	assert_int_equal(handed.n, 0);
 }
 

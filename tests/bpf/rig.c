@@ -53,12 +53,12 @@ void rig_open(struct rig *rig, pid_t target, uint64_t ring_bytes)
 		fprintf(stderr, "rig: %s\n", rig->bpf.text);
 		exit(2);
 	}
-	rig->ranges = rig_map(rig->bpf.fd.ranges,
+	rig->ranges = rig_map(rig->bpf.map[BPF_RANGES],
 			      rig->config.ranges_max * sizeof(struct record_range),
 			      PROT_READ | PROT_WRITE);
-	rig->cpus = rig_map(rig->bpf.fd.cpus, RIG_CPUS_MAX * sizeof(struct bpf_cpu), PROT_READ);
+	rig->cpus = rig_map(rig->bpf.map[BPF_CPUS], RIG_CPUS_MAX * sizeof(struct bpf_cpu), PROT_READ);
 	for (uint32_t cpu = 0; cpu < rig->config.runtime.cpus; cpu++)
-		rig->events[cpu] = loader_sampling_open(cpu, rig_rate_hz, rig->bpf.fd.program);
+		rig->events[cpu] = loader_sampling_open(cpu, rig_rate_hz, rig->bpf.program);
 	if (rig->events[0] < 0)
 		rig_die("perf_event_open");
 }
@@ -118,7 +118,7 @@ static int rig_on_sample(void *context, void *data, size_t size)
 
 void rig_collect(struct rig *rig)
 {
-	struct ring_buffer *ring = ring_buffer__new(rig->bpf.fd.events, rig_on_sample, rig, NULL);
+	struct ring_buffer *ring = ring_buffer__new(rig->bpf.map[BPF_EVENTS], rig_on_sample, rig, NULL);
 
 	if (!ring)
 		rig_die("ring_buffer__new");
@@ -229,7 +229,7 @@ void rig_install(struct rig *rig, pid_t pid, const struct rig_process *process, 
 
 	memcpy(rig->ranges + first, process->ranges,
 	       process->ranges_n * sizeof(struct record_range));
-	if (bpf_map_update_elem(rig->bpf.fd.procs, &pid, &entry, BPF_ANY))
+	if (bpf_map_update_elem(rig->bpf.map[BPF_PROCS], &pid, &entry, BPF_ANY))
 		rig_die("procs");
 }
 

@@ -59,7 +59,7 @@ static void start(pid_t *pid, void (*work)(void))
 	*pid = busy_start(work);
 	memset(&store, 0, sizeof(store));
 	rig_open(&rig, *pid, RING_BYTES);
-	assert_int_equal(store_open(&store, rig.bpf.fd.files, rig.bpf.fd.chunk, TABLES_CHUNK_BYTES),
+	assert_int_equal(store_open(&store, rig.bpf.map[BPF_FILES], rig.bpf.map[BPF_CHUNK], TABLES_CHUNK_BYTES),
 			 0);
 	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 	rig_read_process(&process, *pid);
@@ -251,7 +251,7 @@ static uint64_t run_time_ns(void)
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
 
-	assert_int_equal(bpf_obj_get_info_by_fd(rig.bpf.fd.program, &info, &size), 0);
+	assert_int_equal(bpf_obj_get_info_by_fd(rig.bpf.program, &info, &size), 0);
 	return info.run_time_ns;
 }
 
