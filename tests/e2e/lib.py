@@ -10,6 +10,7 @@ import json
 import mmap
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -102,6 +103,13 @@ def _end_all():
 
 def workload(name, *args, **options):
     return start([f"{WORKLOADS}/{name}", *map(str, args)], **options)
+
+
+def own(name):
+    """A copy of the workload under a name of its own: others of the machine may run it too."""
+    path = f"{directory()}/{name}-{os.getpid()}"
+    shutil.copy(f"{WORKLOADS}/{name}", path)
+    return path
 
 
 # Processes.
