@@ -24,7 +24,6 @@
 
 /* What the verifier may have to walk. More costs start-up time and room on older kernels. */
 #define INSNS_BUDGET 15000
-/* Generous: the machine of the test may be busy. Typical is a tenth. */
 #define RING_BYTES (1u << 22)
 #define TICK_NS 10000000ull
 
