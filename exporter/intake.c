@@ -122,6 +122,10 @@ static bool intake_record(struct intake *intake, uint32_t k, struct batch *batch
 		err = intake_translate(intake, &intake->workers[k], batch, from, &to);
 	if (err == 0)
 		return batch_add(batch, &to, from->time_ns, now_ns) == 0;
+	/* With nothing in the batch there is nothing to give up. The sample stays in its queue. */
+	if (err == -ENOMEM && !batch->samples)
+		fatal("no memory left for the definitions of a worker: --log-memory gives this "
+		      "process more of its own (RLIMIT_DATA)");
 	if (err == -ENOSPC || err == -ENOMEM) {
 		batch_no_room(batch, now_ns);
 		return !batch->full;
