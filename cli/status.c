@@ -236,8 +236,11 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 		struct status_process process = status_process(status, p);
 
 		status_capabilities_text(process.capabilities, capabilities, sizeof(capabilities));
-		status_layers_text(status_layers(s, p->slot), (enum role)p->role, layers,
-				   sizeof(layers));
+		*layers = 0;
+		/* The loader lives too shortly to be asked. */
+		if (p->pid && p->role != ROLE_LOADER)
+			status_layers_text(status_layers(s, p->slot), (enum role)p->role, layers,
+					   sizeof(layers));
 		printf("%-12s %4u %8d %6u %8.2f %8.1f %8.1f %8.0f %8u  %s%s%s",
 		       role_name((enum role)p->role), p->slot, p->pid, process.uid, process.cpu_s,
 		       (double)process.pss_bytes / 0x1p20, (double)process.own_bytes / 0x1p20,

@@ -23,6 +23,7 @@
 #define FUTEX(op)  IF(futex, 1, INT & ~(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME), op)
 #define FCNTL(cmd) IF(fcntl, 1, INT, cmd)
 #define BPF(cmd)   IF(bpf, 0, INT, cmd)
+#define MMAP(kind) IF2(mmap, 2, PROT_EXEC, 0, 3, MAP_TYPE | MAP_ANONYMOUS, kind)
 #define IOCTL(cmd) IF(ioctl, 1, INT, cmd)
 
 /* What is there, and nothing is made or emptied; or that, and to read only. */
@@ -44,7 +45,9 @@ static const struct profile_rule everybody[] = {
 	ANY(recvmsg), ANY(sendmsg), ANY(poll), ANY(ppoll), ANY(epoll_wait), ANY(epoll_pwait),
 	FCNTL(F_GETFD), FCNTL(F_SETFD), FCNTL(F_GETFL), FCNTL(F_SETFL),
 	ANY(brk), ANY(munmap), ANY(mremap),
-	IF(mmap, 2, PROT_EXEC, 0), IF(mprotect, 2, PROT_EXEC, 0),
+	/* anonymous memory that is shared counts for no limit of a process */
+	MMAP(MAP_PRIVATE), MMAP(MAP_PRIVATE | MAP_ANONYMOUS), MMAP(MAP_SHARED),
+	IF(mprotect, 2, PROT_EXEC, 0),
 	IF(madvise, 2, INT, MADV_DONTNEED), IF(madvise, 2, INT, MADV_FREE),
 	FUTEX(FUTEX_WAIT), FUTEX(FUTEX_WAKE), FUTEX(FUTEX_WAIT_BITSET),
 	ANY(clock_gettime), ANY(gettimeofday), ANY(time), ANY(clock_nanosleep), ANY(nanosleep),
@@ -58,6 +61,7 @@ static const struct profile_rule loader[] = {
 	BPF(BPF_PROG_LOAD), BPF(BPF_PROG_BIND_MAP), BPF(BPF_OBJ_GET_INFO_BY_FD),
 	BPF(BPF_RAW_TRACEPOINT_OPEN), BPF(BPF_LINK_CREATE),
 	ANY(perf_event_open), IOCTL(PERF_EVENT_IOC_SET_BPF),
+	MMAP(MAP_SHARED | MAP_ANONYMOUS), /* libbpf, for maps of global data */
 	IF(openat, 2, READ_ONLY, O_RDONLY), ANY(access), ANY(faccessat), ANY(faccessat2),
 	ANY(newfstatat),
 };

@@ -68,6 +68,7 @@ struct call {
 /* clang-format off */
 #define ALL_BUT(role) (EVERYBODY & ~ROLES_MASK(role))
 static const struct call calls[] = {
+	{"shared memory from nothing", ALL_BUT(LOADER), SYS_mmap, {0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0}},
 	{"executable memory", EVERYBODY, SYS_mmap, {0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}},
 	{"writable and executable memory", EVERYBODY, SYS_mmap, {0, 4096, PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0}},
 	{"memory that becomes executable", EVERYBODY, SYS_mprotect, {0, 4096, PROT_READ | PROT_EXEC}},
