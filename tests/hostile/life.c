@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lies by doing nothing.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/hostile/lies.h"
+
+static void stop(struct liar *liar)
+{
+	(void)liar;
+	raise(SIGSTOP);
+}
+
+static void leave(struct liar *liar)
+{
+	(void)liar;
+	_exit(0);
+}
+
+static void crash(struct liar *liar)
+{
+	(void)liar;
+	abort();
+}
+
+/* It turns, and reads nothing: not its queue, and none of its sockets. */
+static void still(struct liar *liar)
+{
+	for (;;) {
+		ledger_turn(&liar->child.ledger);
+		usleep(10000);
+	}
+}
+
+const struct lie lies_life[] = {{"stop", stop, true},
+				{"leave", leave, false},
+				{"crash", crash, false},
+				{"still", still, false},
+				{NULL, NULL, false}};
