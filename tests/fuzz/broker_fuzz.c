@@ -30,6 +30,7 @@ static void open_once(void)
 	config.workers = 2;
 	self.child.config = &config;
 	self.child.ledger.shared = &ledger;
+	self.blame = &ledger.blame;
 	channel_init(&self.child.supervisor, pairs[0][0], ROLE_BROKER, ROLE_SUPERVISOR, true);
 	for (int k = 0; k < 2; k++)
 		channel_init(&self.worker[k], pairs[2 + k][0], ROLE_BROKER, ROLE_SYMBOLIZER, true);
