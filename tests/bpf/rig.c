@@ -135,9 +135,11 @@ static void rig_ioctl(const struct rig *rig, unsigned long request)
 
 void rig_sample(struct rig *rig, int ms, bool collect)
 {
+	size_t before = rig->samples_n, least = (size_t)ms * rig_rate_hz / 4000;
+
 	rig_ioctl(rig, PERF_EVENT_IOC_ENABLE);
-	/* On a busy machine the first sample may take its time. */
-	for (int at = 0; at < ms || (collect && rig->samples_n == 0 && at < 20 * ms); at += 50) {
+	/* On a busy machine they take their time: a quarter of what one busy process gives has to be there. */
+	for (int at = 0; at < ms || (collect && rig->samples_n <= before + least && at < 20 * ms); at += 50) {
 		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 		if (collect)
 			rig_collect(rig);
