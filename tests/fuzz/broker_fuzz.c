@@ -22,7 +22,7 @@ static int pairs[4][2]; /* supervisor, sampler, workers */
 static void open_once(void)
 {
 	static struct config config;
-	static struct ledger ledger;
+	static struct ledger ledger, worker_ledger;
 
 	for (int i = 0; i < 4; i++)
 		if (channel_pair(pairs[i]))
@@ -31,6 +31,7 @@ static void open_once(void)
 	self.child.config = &config;
 	self.child.ledger.shared = &ledger;
 	self.blame = &ledger.blame;
+	self.ledger[1] = &worker_ledger;
 	channel_init(&self.child.supervisor, pairs[0][0], ROLE_BROKER, ROLE_SUPERVISOR, true);
 	for (int k = 0; k < 2; k++)
 		channel_init(&self.worker[k], pairs[2 + k][0], ROLE_BROKER, ROLE_SYMBOLIZER, true);
@@ -43,6 +44,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!self.child.config)
 		open_once();
+	/* And whom a worker blames: any bytes as well. */
+	memcpy((void *)(uintptr_t)&self.ledger[1]->blame, data,
+	       size < sizeof(struct blame) ? size : sizeof(struct blame));
+	memset(self.blame, 0, sizeof(*self.blame));
 	channel_init(&self.sampler, pairs[1][0], ROLE_BROKER, ROLE_SAMPLER, true);
 	while (packets_send(&packets, pairs[1][1])) {
 		if (channel_recv(&self.sampler, &message, NULL, NULL))

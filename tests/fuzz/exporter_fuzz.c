@@ -114,15 +114,25 @@ static size_t define(uint8_t *data, size_t at, enum symbol_kind kind, uint32_t i
 	return at + header.len_bytes;
 }
 
+/* A record, and behind it what there are several of. */
+static size_t define_more(uint8_t *data, size_t at, enum symbol_kind kind, const void *record,
+			  size_t n, const void *more, size_t more_n)
+{
+	_Alignas(8) char bytes[256];
+
+	memcpy(bytes, record, n);
+	memcpy(bytes + n, more, more_n);
+	return define(data, at, kind, 1, bytes, n + more_n);
+}
+
 static size_t define_text(uint8_t *data, size_t at, uint32_t id, const char *text)
 {
-	struct {
-		struct symbol_string string;
-		char text[64];
-	} s = {.string = {.bytes = (uint32_t)strlen(text)}};
+	struct symbol_string string = {.bytes = (uint32_t)strlen(text)};
+	_Alignas(8) char bytes[sizeof(string) + 64];
 
-	memcpy((char *)&s + sizeof(s.string), text, strlen(text));
-	return define(data, at, SYMBOL_STRING, id, &s, sizeof(s.string) + strlen(text) + 1);
+	memcpy(bytes, &string, sizeof(string));
+	strcpy(bytes + sizeof(string), text);
+	return define(data, at, SYMBOL_STRING, id, bytes, sizeof(string) + strlen(text) + 1);
 }
 
 size_t fuzz_seed(unsigned n, uint8_t data[FUZZ_BYTES_MAX])
@@ -130,15 +140,10 @@ size_t fuzz_seed(unsigned n, uint8_t data[FUZZ_BYTES_MAX])
 	struct symbol_function function = {.name = 1, .system_name = 2, .file = 1};
 	struct symbol_mapping mapping = {
 	    .file = 2, .gnu_build_id = 3, .start = 0x1000, .limit = 0x9000};
-	struct {
-		struct symbol_location location;
-		struct symbol_line lines[2];
-	} location = {.location = {.mapping = 1, .address = 0x1234, .lines_n = n ? 2 : 0},
-		      .lines = {{1, 7}, {1, 9}}};
-	struct {
-		struct symbol_stack stack;
-		uint32_t locations[3];
-	} stack = {.stack = {.locations_n = 3}, .locations = {1, 1, 1}};
+	struct symbol_location location = {.mapping = 1, .address = 0x1234, .lines_n = n ? 2 : 0};
+	struct symbol_line lines[2] = {{1, 7}, {1, 9}};
+	struct symbol_stack stack = {.locations_n = 3};
+	uint32_t locations[3] = {1, 1, 1};
 	struct symbol_process process = {.pid = 5, .executable = 2, .cgroup = 3, .comm = 1};
 	struct symbol_sample sample = {
 	    .header = {.len_bytes = sizeof(sample), .kind = SYMBOL_SAMPLE},
@@ -157,10 +162,9 @@ size_t fuzz_seed(unsigned n, uint8_t data[FUZZ_BYTES_MAX])
 	at = define_text(data, at, 3, "/a/\xc3\x28/0123");
 	at = define(data, at, SYMBOL_FUNCTION, 1, &function, sizeof(function));
 	at = define(data, at, SYMBOL_MAPPING, 1, &mapping, sizeof(mapping));
-	at = define(data, at, SYMBOL_LOCATION, 1, &location,
-		    sizeof(location.location) + 16 * (n > 0));
-	at = define(data, at, SYMBOL_STACK, 1, &stack,
-		    sizeof(stack.stack) + sizeof(stack.locations));
+	at = define_more(data, at, SYMBOL_LOCATION, &location, sizeof(location), lines,
+			 n ? sizeof(lines) : 0);
+	at = define_more(data, at, SYMBOL_STACK, &stack, sizeof(stack), locations, sizeof(locations));
 	at = define(data, at, SYMBOL_PROCESS, 1, &process, sizeof(process));
 	data[0] = (uint8_t)(at - 2);
 	data[1] = (uint8_t)((at - 2) >> 8);

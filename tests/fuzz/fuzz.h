@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fuzz target of what others may write into our sockets and memory: a function that takes any bytes,
- * and one that makes the inputs from which mutations begin.
+ * A fuzz target of what others may write into our sockets and memory: a function that takes any
+ * bytes, and one that makes the inputs from which mutations begin.
  *
- *   build/tests/fuzz/NAME_test       those, and some thousand mutations, the same each time: in `make check`
+ *   build/tests/fuzz/NAME_test     those, and some thousand mutations, the same each time
  *   FUZZ_CORPUS=DIR build/tests/fuzz/NAME_test      writes the inputs into DIR, for
  *   make build/tests/fuzz/NAME_fuzz && build/tests/fuzz/NAME_fuzz DIR      as long as you like
  */

@@ -26,8 +26,8 @@ struct packets {
 /* The next one, into this socket. False: there is none, or it takes no more. */
 bool packets_send(struct packets *packets, int fd);
 /* Append one to data at `at`; where the next one goes. */
-size_t packets_add(uint8_t *data, size_t at, enum message_type type, const void *payload, size_t bytes,
-		   unsigned fds);
+size_t packets_add(uint8_t *data, size_t at, enum message_type type, const void *payload,
+		   size_t bytes, unsigned fds);
 /* Read whatever lies in this socket, and close what came with it. */
 void packets_discard(int fd);
 
