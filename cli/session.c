@@ -137,6 +137,15 @@ static void session_limits(const struct config *config)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
+/* A terminal is open for reading as well: no process of ours shall see what is typed there. */
+static void session_stderr(void)
+{
+	int fd = isatty(STDERR_FILENO) ? open("/proc/self/fd/2", O_WRONLY | O_NOCTTY | O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		dup2(fd, STDERR_FILENO);
+}
+
 /* fds[i] becomes number FD_SUPERVISOR + i; whatever else is open goes. */
 static void session_exec(const struct config *config, const int *fds)
 {
@@ -145,6 +154,7 @@ static void session_exec(const struct config *config, const int *fds)
 	int moved[SESSION_FDS], binary;
 
 	session_unblock();
+	session_stderr();
 	session_limits(config);
 	session_environment(env);
 	for (int i = 0; i < SESSION_FDS; i++)

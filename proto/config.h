@@ -3,7 +3,8 @@
  * The configuration as every process gets it: one fixed struct in a sealed memfd (FD_CONFIG).
  *
  * The cli fills it from flags, environment and YAML, checks every value and adds `runtime` (what it
- * found out about the machine); the supervisor adds what the loader tells. Nobody else parses
+ * found out about the machine); the supervisor adds what the loader tells, and takes out what is
+ * secret (remote.headers, viewer.token) for all but exporter and viewer. Nobody else parses
  * configuration. All strings end in NUL; "" means not set.
  */
 #ifndef SCONCE_PROTO_CONFIG_H

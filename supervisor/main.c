@@ -80,6 +80,10 @@ static void take_config(void)
 	if (!config)
 		fatal("cannot map the configuration: %m");
 	memcpy(config, given, sizeof(*config));
+	/* What lets somebody in elsewhere is for those who have to say it. */
+	memset(config->remote.headers, 0, sizeof(config->remote.headers));
+	memset(config->viewer.token, 0, sizeof(config->viewer.token));
+	wiring_give(OBJECT_SECRETS, 0, SIDE_RO, FD_CONFIG);
 	wiring_give(OBJECT_CONFIG, 0, SIDE_RO, segment.ro);
 	/* Nothing but trouble is said in a recording. */
 	log_init(ROLE_SUPERVISOR, config->verbose || config->mode == MODE_RUN ? LOG_INFO : LOG_WARN);

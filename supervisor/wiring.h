@@ -26,6 +26,7 @@
 #define OBJECTS(OBJECT)                                                                            \
 	OBJECT(CONTROL, PAIR, SLOTS, version)                                                      \
 	OBJECT(CONFIG, GIVEN, ONE, version)                                                        \
+	OBJECT(SECRETS, GIVEN, ONE, version)                                                       \
 	OBJECT(LEDGER, LEDGER, SLOTS, version)                                                     \
 	OBJECT(SAMPLER_BROKER, PAIR, ONE, version)                                                 \
 	OBJECT(SAMPLER_WORKER, PAIR, WORKERS, version)                                             \
