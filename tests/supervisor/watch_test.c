@@ -96,6 +96,7 @@ static int begin(const char *behaviour)
 	snprintf(config->run_dir, sizeof(config->run_dir), "%s", behaviour);
 	close(segment.rw);
 	wiring_give(OBJECT_CONFIG, 0, SIDE_RO, segment.ro);
+	wiring_give(OBJECT_SECRETS, 0, SIDE_RO, dup(segment.ro));
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	watch_init(epoll_fd, config, on_message);
 	memset(messages, 0, sizeof(messages));
