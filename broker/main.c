@@ -207,6 +207,10 @@ int main(int argc, char **argv)
 	}
 	blame_resume(self.blame, self.child.config->stuck_ms);
 	self.blame->reading = 1; /* what holds a broker up is never what stands in the file */
+	/* What the one before had in hand ended with it, and is no work that waits. */
+	ledger_set(&self.child.ledger, C_broker_answers,
+		   self.child.ledger.now.counter[C_broker_requests]);
+	ledger_commit(&self.child.ledger);
 	child_ready(&self.child, sandbox_enter(ROLE_BROKER, NULL));
 	while (child_continue(&self.child)) {
 		poll(wait, 2, TURN_MS);
