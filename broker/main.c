@@ -142,7 +142,7 @@ static void on_ask_file(const struct message *message)
 {
 	const struct message_ask_file *ask = &message->ask_file;
 	struct message_file file = {.file_id = ask->file_id};
-	struct message_file_key key = {.file_id = ask->file_id};
+	struct message_file_key key = {.file_id = ask->file_id, .worker = ask->worker};
 	struct target target;
 	int fd = open_target(&target, &message->ask_process);
 

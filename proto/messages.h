@@ -223,7 +223,7 @@ static inline uint32_t file_key_owner(const struct file_key *key, uint32_t worke
 }
 
 struct message_file_key {
-	uint32_t file_id;
+	uint32_t file_id, worker, unused; /* as asked for */
 	int32_t error; /* errno value when it could not be opened */
 	struct file_key key;
 };

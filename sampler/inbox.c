@@ -97,7 +97,7 @@ static void inbox_file_key(struct inbox *inbox, const struct message *message)
 		return;
 	if (m->error) {
 		if (inbox_may_retry(m->error)) {
-			file->asked = 0;
+			file->asked &= ~(1u << m->worker % WORKERS_MAX); /* the others have it */
 			inbox->introduce->hurry_ns = inbox->introduce->now_ns + HURRY_NS;
 		}
 		return;

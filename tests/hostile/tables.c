@@ -81,13 +81,18 @@ static uint32_t files_told(struct liar *liar, uint32_t *ids, uint32_t max)
 	return n;
 }
 
-/* Of a file of which it may speak; the one that it was told of first is libc or another of all. */
+/*
+ * Of one file after the other, beginning with libc or another of all: of some it may not speak,
+ * because the broker could not hand them over, and then nobody listens.
+ */
 static void hand_over(struct liar *liar, int fd, uint32_t bytes)
 {
+	uint32_t ids[16], n = files_told(liar, ids, 16);
 	struct message_table table = {.bytes = 1};
 
-	if (files_told(liar, &table.file_id, 1) == 0)
+	if (n == 0)
 		return;
+	table.file_id = ids[liar->told % n];
 	channel_send(&liar->worker.sampler, MESSAGE_NO_TABLE, &table, NULL, 0);
 	table.bytes = bytes;
 	channel_send(&liar->worker.sampler, MESSAGE_TABLE, &table, &fd, 1);

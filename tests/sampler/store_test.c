@@ -359,6 +359,30 @@ static void test_messages(void **state)
 	assert_true(published(file->id));
 }
 
+/* That the process was gone by way of which one worker was to get a file takes nothing from another. */
+static void test_file_that_came_to_one_only(void **state)
+{
+	struct file *file = files_of(&files, 1, 2, 3, 0, "");
+	struct message_file_key gone = {.file_id = file->id, .worker = 1, .error = ESRCH};
+	struct channel broker_end, to_broker;
+	int fds[2];
+
+	(void)state;
+	file->asked = 3;
+	assert_int_equal(channel_pair(fds), 0);
+	channel_init(&broker_end, fds[0], ROLE_BROKER, ROLE_SAMPLER, true);
+	channel_init(&to_broker, fds[1], ROLE_SAMPLER, ROLE_BROKER, true);
+	assert_int_equal(channel_send(&broker_end, MESSAGE_FILE_KEY, &gone, NULL, 0), 0);
+	assert_int_equal(inbox_read(&inbox, &to_broker, 0), 0);
+	assert_int_equal(file->asked, 1);
+	assert_int_equal(say_table(file->id, small_bytes, 1), 0);
+	assert_false(published(file->id));
+	assert_int_equal(say_table(file->id, small_bytes, 0), 0);
+	assert_true(published(file->id));
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* A worker that begins anew: what the one before it made goes, and no other's. */
 static void test_new_worker(void **state)
 {
@@ -391,6 +415,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_room_comes_back, setup),
 	    cmocka_unit_test_setup(test_withdrawal_and_restart, setup),
 	    cmocka_unit_test_setup(test_messages, setup_inbox),
+	    cmocka_unit_test_setup(test_file_that_came_to_one_only, setup_inbox),
 	    cmocka_unit_test_setup(test_new_worker, setup_inbox),
 	};
 
