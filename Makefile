@@ -120,7 +120,6 @@ bench: all workloads
 # somebody of the agent is killed each second.
 soak: all workloads
 	$(Q)bench/soak
-	$(Q)tests/e2e/hanging-files
 	$(Q)STORM_SECONDS=1800 tests/e2e/31-storm
 
 format:
