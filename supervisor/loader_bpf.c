@@ -19,7 +19,6 @@
 #include "bpf/sconce.skel.h"
 #include "bpf/tables.h"
 
-#define BTF_PATH "/sys/kernel/btf/vmlinux"
 #define WAKEUP_SHARE 8 /* the ring wakes its reader when 1/8 of it is in use */
 
 /* What libbpf gives the verifier at most. The reason is at its end; pages that are not needed are not there. */
@@ -89,46 +88,8 @@ static int loader_explain(struct loader_bpf *bpf, int err)
 	if (verifier_reason[0])
 		return loader_fail(bpf, err, "this kernel refuses the BPF program: %s",
 				   verifier_reason);
-	if (err == -EPERM || err == -EACCES)
-		return loader_fail(bpf, err,
-				   "loading BPF is not permitted: start as root, or with CAP_BPF "
-				   "and CAP_PERFMON, and without kernel lockdown");
-	if (err == -ENOMEM)
-		return loader_fail(bpf, err, "no memory for the BPF maps: %s", last_warning);
-	return loader_fail(bpf, err, "cannot load BPF%s: %s: %s",
-			   err == -EINVAL ? " (Linux 5.17 or newer is needed)" : "", strerror(-err),
-			   last_warning);
-}
-
-static uint32_t loader_chunks(const struct config *config)
-{
-	return (uint32_t)(config->unwind_bytes / TABLES_CHUNK_BYTES);
-}
-
-bool loader_bpf_helper(int helper)
-{
-	/* An error means that we could not try; then loading says more. */
-	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, (enum bpf_func_id)helper, NULL) != 0;
-}
-
-static int loader_check(struct loader_bpf *bpf, const struct config *config)
-{
-	uint64_t ring = config->ring_bytes;
-
-	if (access(BTF_PATH, R_OK))
-		return loader_fail(bpf, -errno,
-				   "cannot read " BTF_PATH
-				   ": needs a kernel built with CONFIG_DEBUG_INFO_BTF, and /sys");
-	if (!loader_bpf_helper(BPF_FUNC_loop))
-		return loader_fail(bpf, -EOPNOTSUPP,
-				   "this kernel has no bpf_loop(): Linux 5.17 or newer is needed");
-	if (ring < (uint64_t)sysconf(_SC_PAGESIZE) || ring > 1u << 30 || (ring & (ring - 1)) ||
-	    !config->runtime.cpus || config->runtime.cpus > CONFIG_CPUS_MAX || !loader_chunks(config) ||
-	    loader_chunks(config) > TABLES_CHUNKS_MAX || config->targets_n > CONFIG_TARGETS_MAX ||
-	    !config->rate_hz || !config->ranges_max || !config->processes_max)
-		return loader_fail(bpf, -EINVAL, "impossible configuration: %u cpus, a ring of %llu bytes",
-				   config->runtime.cpus, (unsigned long long)ring);
-	return 0;
+	return loader_fail(bpf, err, "cannot load BPF (sconce doctor says what it needs): %s: %s",
+			   strerror(-err), last_warning);
 }
 
 /* Before loading the sizes of the maps, where they are not fixed; behind it their descriptors. */
@@ -142,7 +103,7 @@ static int loader_maps(struct loader_bpf *bpf, const struct config *config, bool
 		{BPF_PROCS, bpf->object->maps.procs, config->processes_max},
 		{BPF_RANGES, bpf->object->maps.ranges, config->ranges_max},
 		{BPF_CPUS, bpf->object->maps.cpus, config->runtime.cpus},
-		{BPF_CHUNKS, bpf->object->maps.chunks, loader_chunks(config)},
+		{BPF_CHUNKS, bpf->object->maps.chunks, (uint32_t)(config->unwind_bytes / TABLES_CHUNK_BYTES)},
 		{BPF_TARGETS, bpf->object->maps.targets, config->all ? 1 : TABLES_TARGETS_MAX},
 		{BPF_EVENTS, bpf->object->maps.events, (uint32_t)config->ring_bytes},
 		{BPF_FILES, bpf->object->maps.files, 0},
@@ -204,9 +165,6 @@ int loader_bpf_open(struct loader_bpf *bpf, const struct config *config)
 	memset(bpf, 0, sizeof(*bpf));
 	last_warning[0] = verifier_reason[0] = '\0';
 	libbpf_set_print(loader_on_print);
-	err = loader_check(bpf, config);
-	if (err)
-		return err;
 	bpf->object = sconce_bpf__open();
 	if (!bpf->object)
 		return loader_explain(bpf, -errno);

@@ -5,7 +5,6 @@
 #ifndef SCONCE_SUPERVISOR_LOADER_BPF_H
 #define SCONCE_SUPERVISOR_LOADER_BPF_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/config.h"
@@ -32,9 +31,6 @@ struct loader_bpf {
  */
 int loader_bpf_open(struct loader_bpf *bpf, const struct config *config);
 void loader_bpf_close(struct loader_bpf *bpf);
-
-/* Has this kernel a helper (BPF_FUNC_...) for programs of perf events? It is tried, not looked up. */
-bool loader_bpf_helper(int helper);
 
 /* One more chunk of table memory, number `index` of the map of chunks. Its fd, or -errno. */
 int loader_bpf_chunk(int chunks, uint32_t index);

@@ -121,14 +121,6 @@ static void test_maps_and_insns(void **state)
 	rig_close(&rig);
 }
 
-static void test_helpers_are_probed(void **state)
-{
-	(void)state;
-	assert_true(loader_bpf_helper(BPF_FUNC_loop));
-	/* A number that no kernel gives to a helper. */
-	assert_false(loader_bpf_helper(1 << 20));
-}
-
 static void test_unknown_process_is_deferred(void **state)
 {
 	static struct chain chain;
@@ -543,7 +535,6 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_maps_and_insns),
-		cmocka_unit_test(test_helpers_are_probed),
 		cmocka_unit_test(test_unknown_process_is_deferred),
 		cmocka_unit_test(test_known_process_is_walked),
 		cmocka_unit_test(test_wrong_identity_is_deferred),
