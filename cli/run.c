@@ -93,10 +93,12 @@ static void run_show(const struct session *session)
 {
 	const struct snapshot *s = &session->snapshot;
 
-	fprintf(stderr, "\r\033[K%u Hz  %llu samples  %llu lost  %llu processes  %s",
-		s->status.rate_hz, (unsigned long long)s->counter[C_taken],
+	fprintf(stderr, "\r\033[K%u Hz  %llu samples  %llu lost  %llu processes  %s%s",
+		s->config->rate_hz, (unsigned long long)s->counter[C_taken],
 		(unsigned long long)snapshot_lost(s),
-		(unsigned long long)s->counter[C_processes], s->status.viewer_url);
+		(unsigned long long)s->counter[C_processes],
+		s->config->viewer.enabled ? "http://" : "",
+		s->config->viewer.enabled ? s->config->viewer.listen : "");
 }
 
 static int run_loop(struct session *session, const struct config *config,

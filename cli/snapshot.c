@@ -10,6 +10,8 @@ void snapshot_free(struct snapshot *snapshot)
 	for (int i = 0; i < SLOT_COUNT; i++)
 		if (snapshot->ledgers[i])
 			munmap((void *)(uintptr_t)snapshot->ledgers[i], LEDGER_BYTES);
+	if (snapshot->config)
+		munmap((void *)(uintptr_t)snapshot->config, sizeof(*snapshot->config));
 	memset(snapshot, 0, sizeof(*snapshot));
 }
 
@@ -18,14 +20,17 @@ void snapshot_take(struct snapshot *snapshot, const struct message_status *statu
 {
 	snapshot_free(snapshot);
 	snapshot->status = *status;
+	snapshot->config = fds_n ? config_map(fds[0]) : NULL;
+	if (!snapshot->config)
+		snapshot->status.processes_n = 0;
 	if (snapshot->status.processes_n > SLOT_COUNT)
 		snapshot->status.processes_n = SLOT_COUNT;
 	for (uint32_t i = 0; i < snapshot->status.processes_n; i++) {
 		const struct message_status_process *p = &snapshot->status.processes[i];
 
-		if (p->ledger > 0 && p->ledger <= fds_n && p->slot < SLOT_COUNT &&
+		if (p->ledger > 0 && p->ledger < fds_n && p->slot < SLOT_COUNT &&
 		    !snapshot->ledgers[p->slot])
-			snapshot->ledgers[p->slot] = ledger_map(fds[p->ledger - 1]);
+			snapshot->ledgers[p->slot] = ledger_map(fds[p->ledger]);
 	}
 	for (size_t i = 0; i < fds_n; i++)
 		close(fds[i]);

@@ -7,16 +7,21 @@
 #ifndef SCONCE_CLI_SNAPSHOT_H
 #define SCONCE_CLI_SNAPSHOT_H
 
+#include "proto/config.h"
 #include "proto/messages.h"
 #include "shm/ledger.h"
 
 struct snapshot {
 	struct message_status status;
+	const struct config *config;
 	const struct ledger *ledgers[SLOT_COUNT]; /* by slot */
 	uint64_t counter[COUNTER_COUNT];	  /* summed over workers */
 };
 
-/* Take up an answer; the fds are closed. Begin with a zeroed snapshot. */
+/*
+ * Take up an answer; the fds are closed. Begin with a zeroed snapshot. Without a configuration that we
+ * understand there are no processes.
+ */
 void snapshot_take(struct snapshot *snapshot, const struct message_status *status, const int *fds,
 		   size_t fds_n);
 /* Read all counters again. */

@@ -115,12 +115,12 @@ static double status_cpu_s(int pid)
 	return (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 }
 
-static struct status_process status_process(const struct message_status *status,
+static struct status_process status_process(const struct config *config,
 					    const struct message_status_process *p)
 {
 	struct status_process process = {.uid = p->uid};
 
-	if (p->pid <= 0 || status->containers)
+	if (p->pid <= 0 || config->containers)
 		return process;
 	process.uid = (uint32_t)status_field(p->pid, "status", "Uid:", 10);
 	process.capabilities = status_field(p->pid, "status", "CapEff:", 16);
@@ -178,12 +178,12 @@ static void status_layers_text(uint32_t layers, enum role role, char *text, size
 						      layer_names[i]);
 }
 
-static double status_uptime_s(const struct message_status *status)
+static double status_uptime_s(const struct config *config)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9 - (double)status->start_ns / 1e9;
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9 - (double)config->runtime.start_ns / 1e9;
 }
 
 static void status_print_quarantine(const struct snapshot *s)
@@ -211,19 +211,21 @@ static void status_print_quarantine_json(const struct snapshot *s)
 static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 {
 	const struct message_status *status = &s->status;
+	const struct config *config = s->config;
 	char capabilities[128], layers[128];
 	const char *role = "";
 
-	printf("%u Hz, up %.0f s, ", status->rate_hz, status_uptime_s(status));
-	if (!status->containers)
+	printf("%u Hz, up %.0f s, ", config->rate_hz, status_uptime_s(config));
+	if (!config->containers)
 		printf("BPF maps %.1f MiB, ", (double)bpf->map_bytes / 0x1p20);
 	printf("kernel at most %.0f, all memory at most %.0f MiB%s%s\n",
-	       (double)status->memory.kernel_bytes / 0x1p20,
-	       (double)status->memory.all_bytes / 0x1p20, status->viewer_url[0] ? ", " : "",
-	       status->viewer_url);
-	if (status->lacks[0])
+	       (double)config->runtime.memory.kernel_bytes / 0x1p20,
+	       (double)config->runtime.memory.all_bytes / 0x1p20,
+	       config->viewer.enabled ? ", http://" : "",
+	       config->viewer.enabled ? config->viewer.listen : "");
+	if (config->runtime.lacks[0])
 		printf("with less than there could be: %s (sconce doctor says more)\n",
-		       status->lacks);
+		       config->runtime.lacks);
 	if (bpf->run_count)
 		printf("BPF: %.0f ns per run, %llu runs\n",
 		       (double)bpf->run_ns / (double)bpf->run_count,
@@ -233,7 +235,7 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 	       "cpu s", "pss MiB", "own MiB", "at most", "restarts", "capabilities; confined by");
 	for (uint32_t i = 0; i < status->processes_n; i++) {
 		const struct message_status_process *p = &status->processes[i];
-		struct status_process process = status_process(status, p);
+		struct status_process process = status_process(config, p);
 
 		status_capabilities_text(process.capabilities, capabilities, sizeof(capabilities));
 		*layers = 0;
@@ -246,7 +248,7 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 		       (double)process.pss_bytes / 0x1p20, (double)process.own_bytes / 0x1p20,
 		       (double)process.limit_bytes / 0x1p20, p->restarts,
 		       !p->pid		    ? "(not running)"
-		       : status->containers ? "(in a container)"
+		       : config->containers ? "(in a container)"
 					    : capabilities,
 		       *layers ? "; " : "", layers);
 		if (p->abandoned)
@@ -267,20 +269,24 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 static void status_print_json(const struct snapshot *s, const struct bpfstat *bpf)
 {
 	const struct message_status *status = &s->status;
+	const struct config *config = s->config;
+	const struct config_memory *memory = &config->runtime.memory;
 
-	printf("{\"version\":\"%s\",\"rate_hz\":%u,\"uptime_s\":%.3f,\"viewer_url\":\"%s\","
+	printf("{\"version\":\"%s\",\"rate_hz\":%u,\"uptime_s\":%.3f,\"viewer_url\":\"%s%s\","
 	       "\"bpf_map_bytes\":%llu,\"bpf_run_ns\":%llu,\"bpf_run_count\":%llu,"
 	       "\"memory_limit_bytes\":%llu,\"shared_limit_bytes\":%llu,"
 	       "\"kernel_limit_bytes\":%llu,\"lost\":%llu,\"lacks\":\"%s\",\"processes\":[",
-	       SCONCE_VERSION, status->rate_hz, status_uptime_s(status), status->viewer_url,
+	       SCONCE_VERSION, config->rate_hz, status_uptime_s(config),
+	       config->viewer.enabled ? "http://" : "",
+	       config->viewer.enabled ? config->viewer.listen : "",
 	       (unsigned long long)bpf->map_bytes, (unsigned long long)bpf->run_ns,
-	       (unsigned long long)bpf->run_count, (unsigned long long)status->memory.all_bytes,
-	       (unsigned long long)status->memory.shared_bytes,
-	       (unsigned long long)status->memory.kernel_bytes,
-	       (unsigned long long)snapshot_lost(s), status->lacks);
+	       (unsigned long long)bpf->run_count, (unsigned long long)memory->all_bytes,
+	       (unsigned long long)memory->shared_bytes,
+	       (unsigned long long)memory->kernel_bytes,
+	       (unsigned long long)snapshot_lost(s), config->runtime.lacks);
 	for (uint32_t i = 0; i < status->processes_n; i++) {
 		const struct message_status_process *p = &status->processes[i];
-		struct status_process process = status_process(status, p);
+		struct status_process process = status_process(config, p);
 		const char *comma = "";
 
 		printf("%s{\"role\":\"%s\",\"slot\":%u,\"pid\":%d,\"uid\":%u,\"capabilities\":[",
@@ -344,6 +350,8 @@ static int status_ask(int fd, struct snapshot *snapshot)
 		err = -EPROTO;
 	if (!err)
 		snapshot_take(snapshot, &message.status, fds, fds_n);
+	if (!err && !snapshot->config)
+		err = -EPROTO;
 	return err;
 }
 
@@ -371,7 +379,7 @@ int status_main(struct options *options)
 	}
 	for (uint32_t i = 0; i < snapshot.status.processes_n; i++)
 		if (snapshot.status.processes[i].role == ROLE_SUPERVISOR &&
-		    !snapshot.status.containers)
+		    !snapshot.config->containers)
 			bpfstat_read(&bpf, snapshot.status.processes[i].pid);
 	if (options->json)
 		status_print_json(&snapshot, &bpf);

@@ -151,18 +151,14 @@ struct message_status_process {
 	uint32_t uid;
 	uint32_t restarts;  /* since start */
 	uint32_t abandoned; /* killed but never ended */
-	uint32_t ledger;    /* index of its ledger among the fds of this message + 1, 0 = none */
+	uint32_t ledger;    /* index of its ledger among the fds of this message; 0 = none */
 	uint32_t unused;
 };
 
+/* The first descriptor is the configuration. */
 struct message_status {
 	uint32_t processes_n;
-	uint32_t rate_hz;
-	uint64_t start_ns;	/* CLOCK_BOOTTIME */
-	struct config_memory memory;
-	uint32_t containers;	/* 1 = the pids are those of other pid namespaces */
 	uint32_t unused;
-	char viewer_url[128], lacks[CONFIG_TEXT_BYTES];
 	struct message_status_process processes[SLOT_COUNT];
 };
 

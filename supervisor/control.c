@@ -3,8 +3,6 @@
 #include "supervisor/control.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,17 +78,10 @@ static void control_on_finish(struct channel *client)
 
 static void control_on_status(struct channel *client)
 {
-	struct message_status status = {.rate_hz = config->rate_hz,
-					.containers = config->containers,
-					.start_ns = config->runtime.start_ns,
-					.memory = config->runtime.memory};
-	int ledgers[SLOT_COUNT];
-	size_t ledgers_n = 0;
+	struct message_status status = {0};
+	int fds[1 + SLOT_COUNT] = {wiring_fd(OBJECT_CONFIG, 0, SIDE_RO)};
+	size_t fds_n = 1;
 
-	if (config->viewer.enabled)
-		snprintf(status.viewer_url, sizeof(status.viewer_url), "http://%s",
-			 config->viewer.listen);
-	memcpy(status.lacks, config->runtime.lacks, sizeof(status.lacks));
 	status.processes[status.processes_n++] = (struct message_status_process){
 		.role = ROLE_SUPERVISOR, .slot = ROLE_SUPERVISOR, .pid = getpid()};
 	for (int i = ROLE_LOADER; i < SLOT_COUNT; i++) {
@@ -106,10 +97,10 @@ static void control_on_status(struct channel *client)
 		p->uid = config->uid_base + (uint32_t)i;
 		p->restarts = s->restarts;
 		p->abandoned = s->abandoned;
-		ledgers[ledgers_n++] = wiring_fd(OBJECT_LEDGER, (uint32_t)i, SIDE_RO);
-		p->ledger = (uint32_t)ledgers_n;
+		p->ledger = (uint32_t)fds_n;
+		fds[fds_n++] = wiring_fd(OBJECT_LEDGER, (uint32_t)i, SIDE_RO);
 	}
-	channel_send(client, MESSAGE_STATUS_REPLY, &status, ledgers, ledgers_n);
+	channel_send(client, MESSAGE_STATUS_REPLY, &status, fds, fds_n);
 }
 
 static const struct {
