@@ -32,6 +32,7 @@
 #include "supervisor/log.h"
 #include "supervisor/watch.h"
 #include "supervisor/wiring.h"
+#include "tests/supervisor/standin.h"
 
 #define UID_BASE 61000
 #define STUCK_MS 1000
@@ -248,31 +249,6 @@ static void the_init_kills_when_the_channel_is_shut(void **state)
 	end_init(init);
 }
 
-/* It stops before it has let go of anything, for a tracer that does not look: as in uninterruptible sleep. */
-static pid_t hold(pid_t victim)
-{
-	int pipe_fds[2];
-	pid_t tracer;
-	char go;
-
-	assert_int_equal(pipe(pipe_fds), 0);
-	tracer = fork();
-	if (tracer == 0) {
-		long err = ptrace(PTRACE_SEIZE, victim, NULL, PTRACE_O_TRACEEXIT);
-
-		if (write(pipe_fds[1], err ? "n" : "y", 1) != 1)
-			_exit(1);
-		alarm(60);
-		for (;;)
-			pause();
-	}
-	assert_int_equal(read(pipe_fds[0], &go, 1), 1);
-	assert_int_equal(go, 'y');
-	close(pipe_fds[0]);
-	close(pipe_fds[1]);
-	return tracer;
-}
-
 static void one_that_does_not_die_is_abandoned(void **state)
 {
 	struct slot *s = watch_slot(SLOT_WORKER(0));
@@ -284,7 +260,8 @@ static void one_that_does_not_die_is_abandoned(void **state)
 	watch_start(SLOT_WORKER(0));
 	init = start_init(SLOT_WORKER(0));
 	run_until(messages[SLOT_WORKER(0)][MESSAGE_READY] == 1);
-	tracer = hold(child_of(init));
+	/* It stops before it has let go of anything. */
+	tracer = standin_hold(child_of(init), PTRACE_O_TRACEEXIT);
 	fstat(wiring_fd(OBJECT_SAMPLES, 0, SIDE_RW), &before);
 	watch_kill(SLOT_WORKER(0), "test");
 	run_until(messages[SLOT_WORKER(0)][MESSAGE_READY] == 2);

@@ -9,7 +9,9 @@ tests/supervisor/$1_LIBS = -lcmocka
 endef
 $(foreach t,wiring_test spawn_test watch_test,$(eval $(call supervisor_test,$t)))
 $(eval $(call supervisor_test,init_test))
-tests/supervisor/init_test_SRCS += supervisor/control.c
+tests/supervisor/init_test_SRCS += supervisor/control.c tests/supervisor/standin.c
+tests/supervisor/spawn_test_SRCS += tests/supervisor/standin.c
+tests/supervisor/watch_test_SRCS += tests/supervisor/standin.c
 PROGRAMS += tests/supervisor/fake tests/supervisor/probe
 tests/supervisor/fake_SRCS = tests/supervisor/fake.c $(CHILD_SRCS)
 tests/supervisor/probe_SRCS = tests/supervisor/probe.c

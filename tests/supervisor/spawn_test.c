@@ -19,52 +19,21 @@
 #include <unistd.h>
 
 #include "supervisor/spawn.h"
+#include "tests/supervisor/standin.h"
 
 static char directory[] = "/tmp/spawn-test-XXXXXX";
 static char report[16384];
 
-static int binaries_are_in(const char *path)
-{
-	int fd = open(path, O_PATH | O_DIRECTORY), err = dup2(fd, FD_SUPERVISOR_BINARIES) < 0;
-
-	if (fd != FD_SUPERVISOR_BINARIES)
-		close(fd);
-	return err;
-}
-
 static int setup(void **state)
 {
-	char self[PATH_MAX], path[PATH_MAX + 16], name[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
 	(void)state;
-	if (geteuid() != 0) {
-		puts("needs root");
-		exit(77);
-	}
-	self[n] = 0;
-	*strrchr(self, '/') = 0;
-	snprintf(path, sizeof(path), "%s/probe", self);
-	if (!mkdtemp(directory))
-		return -1;
-	for (int slot = ROLE_LOADER; slot <= ROLE_SYMBOLIZER; slot++) {
-		snprintf(name, sizeof(name), "%s/sconce-%s", directory, role_name(slot_role(slot)));
-		if (symlink(path, name))
-			return -1;
-	}
-	return binaries_are_in(directory);
+	return standin_open(directory, "probe");
 }
 
 static int teardown(void **state)
 {
-	char name[PATH_MAX];
-
 	(void)state;
-	for (int slot = ROLE_LOADER; slot <= ROLE_SYMBOLIZER; slot++) {
-		snprintf(name, sizeof(name), "%s/sconce-%s", directory, role_name(slot_role(slot)));
-		unlink(name);
-	}
-	return rmdir(directory);
+	return standin_close(directory);
 }
 
 static void probe(int slot, int paranoid)
@@ -200,9 +169,9 @@ static void a_missing_binary_is_an_error(void **state)
 	struct config config = {.uid_base = 61000};
 
 	(void)state;
-	assert_int_equal(binaries_are_in("/proc"), 0);
+	assert_int_equal(standin_is_in("/proc"), 0);
 	assert_int_equal(spawn_process(ROLE_SAMPLER, &config, NULL, 0), -2);
-	assert_int_equal(binaries_are_in(directory), 0);
+	assert_int_equal(standin_is_in(directory), 0);
 }
 
 int main(void)

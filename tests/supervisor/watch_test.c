@@ -31,6 +31,7 @@
 #include "supervisor/log.h"
 #include "supervisor/watch.h"
 #include "supervisor/wiring.h"
+#include "tests/supervisor/standin.h"
 
 #define STUCK_MS 1000
 
@@ -279,34 +280,6 @@ static void one_that_breaks_the_protocol_is_ended(void **state)
 	end();
 }
 
-/*
- * A tracer that does not wait for its tracee keeps it from being buried: for its parent it does not
- * die, as in uninterruptible sleep.
- */
-static pid_t hold(pid_t victim)
-{
-	int pipe_fds[2];
-	pid_t tracer;
-	char go;
-
-	assert_int_equal(pipe(pipe_fds), 0);
-	tracer = fork();
-	if (tracer == 0) {
-		long err = ptrace(PTRACE_SEIZE, victim, NULL, NULL);
-
-		if (write(pipe_fds[1], err ? "n" : "y", 1) != 1)
-			_exit(1);
-		alarm(60);
-		for (;;)
-			pause();
-	}
-	assert_int_equal(read(pipe_fds[0], &go, 1), 1);
-	assert_int_equal(go, 'y');
-	close(pipe_fds[0]);
-	close(pipe_fds[1]);
-	return tracer;
-}
-
 static void one_that_does_not_die_is_abandoned(void **state)
 {
 	struct slot *worker = watch_slot(SLOT_WORKER(0)), *sampler = watch_slot(ROLE_SAMPLER);
@@ -320,7 +293,7 @@ static void one_that_does_not_die_is_abandoned(void **state)
 	run_until(messages[SLOT_WORKER(0)][MESSAGE_READY] && messages[ROLE_SAMPLER][MESSAGE_READY]);
 	victim = worker->pid;
 	peer = sampler->pid;
-	tracer = hold(victim);
+	tracer = standin_hold(victim, 0);
 	fstat(wiring_fd(OBJECT_SAMPLES, 0, SIDE_RW), &before);
 	watch_kill(SLOT_WORKER(0), "test");
 	run_ms(1000);
@@ -367,40 +340,15 @@ static void draining_asks_everyone_in_turn(void **state)
 
 static int setup(void **state)
 {
-	char self[PATH_MAX], path[PATH_MAX + 16], name[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	int binaries;
-
 	(void)state;
-	if (geteuid() != 0) {
-		puts("needs root");
-		exit(77);
-	}
-	self[n] = 0;
-	*strrchr(self, '/') = 0;
-	snprintf(path, sizeof(path), "%s/fake", self);
-	if (!mkdtemp(directory))
-		return -1;
-	for (int slot = ROLE_LOADER; slot <= ROLE_SYMBOLIZER; slot++) {
-		snprintf(name, sizeof(name), "%s/sconce-%s", directory, role_name(slot_role(slot)));
-		if (symlink(path, name))
-			return -1;
-	}
 	log_init(ROLE_SUPERVISOR, LOG_ERROR);
-	binaries = open(directory, O_PATH | O_DIRECTORY);
-	return dup2(binaries, FD_SUPERVISOR_BINARIES) < 0;
+	return standin_open(directory, "fake");
 }
 
 static int teardown(void **state)
 {
-	char name[PATH_MAX];
-
 	(void)state;
-	for (int slot = ROLE_LOADER; slot <= ROLE_SYMBOLIZER; slot++) {
-		snprintf(name, sizeof(name), "%s/sconce-%s", directory, role_name(slot_role(slot)));
-		unlink(name);
-	}
-	return rmdir(directory);
+	return standin_close(directory);
 }
 
 int main(void)
