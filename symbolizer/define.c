@@ -245,11 +245,9 @@ uint32_t define_string(struct define *d, const char *text, size_t n)
 	return define_record(d, SYMBOL_STRING, sizeof(*string) + n + 1);
 }
 
-uint32_t define_function(struct define *d, uint32_t name, uint32_t system_name)
+uint32_t define_function(struct define *d, const struct symbol_function *function)
 {
-	struct symbol_function *function = (struct symbol_function *)d->scratch;
-
-	*function = (struct symbol_function){.name = name, .system_name = system_name};
+	memcpy(d->scratch, function, sizeof(*function));
 	return define_record(d, SYMBOL_FUNCTION, sizeof(*function));
 }
 
@@ -266,15 +264,14 @@ uint32_t define_process(struct define *d, const struct symbol_process *process)
 }
 
 uint32_t define_location(struct define *d, const struct symbol_location *location,
-			 uint32_t function)
+			 const struct symbol_line *lines)
 {
 	struct symbol_location *record = (struct symbol_location *)d->scratch;
+	size_t bytes = location->lines_n * sizeof(*lines);
 
 	memcpy(record, location, sizeof(*record));
-	record->lines_n = 1;
-	record->unused2 = 0;
-	record->lines[0] = (struct symbol_line){.function = function};
-	return define_record(d, SYMBOL_LOCATION, sizeof(*record) + sizeof(struct symbol_line));
+	memcpy(record->lines, lines, bytes);
+	return define_record(d, SYMBOL_LOCATION, sizeof(*record) + bytes);
 }
 
 uint32_t define_stack(struct define *d, const uint32_t *locations, uint32_t n)

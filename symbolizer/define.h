@@ -47,13 +47,13 @@ void define_next_epoch(struct define *define);
 
 /* text need not end in NUL; cut at SYMBOL_STRING_BYTES_MAX. */
 uint32_t define_string(struct define *define, const char *text, size_t n);
-uint32_t define_function(struct define *define, uint32_t name, uint32_t system_name);
-
 /* The header of these need not be filled in. */
+uint32_t define_function(struct define *define, const struct symbol_function *function);
 uint32_t define_mapping(struct define *define, const struct symbol_mapping *mapping);
 uint32_t define_process(struct define *define, const struct symbol_process *process);
+/* lines: lines_n of them, at most SYMBOL_LINES_MAX. */
 uint32_t define_location(struct define *define, const struct symbol_location *location,
-			 uint32_t function);
+			 const struct symbol_line *lines);
 uint32_t define_stack(struct define *define, const uint32_t *locations, uint32_t n);
 
 #endif

@@ -348,10 +348,11 @@ static void file_examine(struct files *files, struct file *file)
 void files_find(struct files *files, struct file *file, uint64_t offset, struct files_found *found)
 {
 	const struct elffile_segment *segment;
+	const char *name;
 
 	if (!file->symbols && !file->bad && file->slot >= 0)
 		file_examine(files, file);
-	found->name = NULL;
+	found->lines.n = 0;
 	found->address = offset;
 	found->segment = file->segments_n;
 	segment = elffile_find_segment(file->segments, file->segments_n, offset);
@@ -359,8 +360,8 @@ void files_find(struct files *files, struct file *file, uint64_t offset, struct 
 		return;
 	found->segment = (uint32_t)(segment - file->segments);
 	found->address = segment->vaddr + (offset - segment->offset);
-	if (file->symbols)
-		found->name = symbols_find(file->symbols, found->address);
+	if (file->symbols && (name = symbols_find(file->symbols, found->address)))
+		found->lines.line[found->lines.n++] = (struct line){.name = name};
 }
 
 const char *file_module(const struct file *file)

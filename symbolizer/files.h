@@ -13,6 +13,7 @@
 #include "proto/channel.h"
 #include "shm/blame.h"
 #include "symbolizer/elffile.h"
+#include "symbolizer/line.h"
 #include "symbolizer/lru.h"
 #include "symbolizer/reader.h"
 #include "symbolizer/symbols.h"
@@ -42,10 +43,10 @@ struct file {
 	struct symbols *symbols;
 	struct table_header *table; /* from here on symbolizer/filetable's */
 	size_t table_bytes;
-	bool table_none;	/* there is none: by frame pointers */
-	uint64_t table_sent_ns; /* 0 = the sampler was not told yet */
-	uint32_t lender;	/* worker k made the table: k + 1; 0 = this one */
-	bool own_table;		/* nobody else can make it */
+	bool table_none;	  /* there is none: by frame pointers */
+	uint64_t table_sent_ns;	  /* 0 = the sampler was not told yet */
+	uint32_t lender;	  /* worker k made the table: k + 1; 0 = this one */
+	bool own_table;		  /* nobody else can make it */
 	uint64_t borrow_until_ns; /* its owner was asked for it; 0 = it was not */
 	uint32_t mapping[ELFFILE_SEGMENTS_MAX + 1]; /* definition ids of mapping_epoch */
 	uint32_t mapping_epoch;
@@ -68,9 +69,9 @@ struct files {
 };
 
 struct files_found {
-	const char *name; /* mangled; NULL = no symbol; valid until the next call */
-	uint64_t address; /* of the ELF file; the file offset where that is not known */
-	uint32_t segment; /* index in segments; segments_n = in none */
+	struct lines lines; /* valid until the next call */
+	uint64_t address;   /* of the ELF file; the file offset where that is not known */
+	uint32_t segment;   /* index in segments; segments_n = in none */
 };
 
 /*

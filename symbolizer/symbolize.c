@@ -50,24 +50,52 @@ static uint32_t symbolize_text(struct symbolize *s, const char *text)
 	return define_string(s->define, text, strlen(text));
 }
 
-static uint32_t symbolize_function(struct symbolize *s, const char *name)
+static int symbolize_optional(struct symbolize *s, const char *text, uint32_t *string)
 {
-	char readable[NAME_BYTES];
-	uint32_t system_name = symbolize_text(s, name), shown = system_name;
+	*string = text && text[0] ? symbolize_text(s, text) : 0;
+	return text && text[0] && !*string ? -ENOSPC : 0;
+}
 
-	if (demangle(name, readable, sizeof(readable)))
-		shown = symbolize_text(s, readable);
-	return system_name && shown ? define_function(s->define, shown, system_name) : 0;
+static uint32_t symbolize_function(struct symbolize *s, const struct line *line)
+{
+	struct symbol_function function = {.system_name = symbolize_text(s, line->name),
+					   .start_line = line->start_line};
+	char readable[NAME_BYTES];
+
+	function.name = function.system_name;
+	if (demangle(line->name, readable, sizeof(readable)))
+		function.name = symbolize_text(s, readable);
+	if (!function.system_name || !function.name ||
+	    symbolize_optional(s, line->file, &function.file))
+		return 0;
+	return define_function(s->define, &function);
 }
 
 static uint32_t symbolize_location(struct symbolize *s, uint32_t mapping, uint64_t address,
-				   enum symbol_frame_type type, const char *name)
+				   enum symbol_frame_type type, const struct lines *lines)
 {
-	struct symbol_location location = {
-	    .mapping = mapping, .frame_type = (uint8_t)type, .address = address};
-	uint32_t function = symbolize_function(s, name);
+	struct symbol_location location = {.mapping = mapping,
+					   .frame_type = (uint8_t)type,
+					   .address = address,
+					   .lines_n = lines->n};
+	struct symbol_line defined[SYMBOL_LINES_MAX];
 
-	return function ? define_location(s->define, &location, function) : 0;
+	for (uint32_t i = 0; i < lines->n; i++) {
+		defined[i].function = symbolize_function(s, &lines->line[i]);
+		defined[i].line = lines->line[i].line;
+		if (!defined[i].function)
+			return 0;
+	}
+	return define_location(s->define, &location, defined);
+}
+
+/* Of which nothing is known but what to call it. */
+static uint32_t symbolize_name(struct symbolize *s, uint32_t mapping, uint64_t address,
+			       enum symbol_frame_type type, const char *name)
+{
+	struct lines lines = {.line = {{.name = name}}, .n = 1};
+
+	return symbolize_location(s, mapping, address, type, &lines);
 }
 
 /* A mapping that is no file. */
@@ -76,12 +104,6 @@ static uint32_t symbolize_plain_mapping(struct symbolize *s, const char *name)
 	struct symbol_mapping mapping = {.file = symbolize_text(s, name)};
 
 	return mapping.file ? define_mapping(s->define, &mapping) : 0;
-}
-
-static int symbolize_id(struct symbolize *s, const char *text, uint32_t *string)
-{
-	*string = text[0] ? symbolize_text(s, text) : 0;
-	return text[0] && !*string ? -ENOSPC : 0;
 }
 
 /*
@@ -104,9 +126,9 @@ static uint32_t symbolize_file_mapping(struct symbolize *s, struct file *file, u
 	mapping.file = symbolize_text(s, file->path ? file->path : "?");
 	if (!mapping.file)
 		return 0;
-	if (file->ids && (symbolize_id(s, file->ids->gnu, &mapping.gnu_build_id) ||
-			  symbolize_id(s, file->ids->go, &mapping.go_build_id) ||
-			  symbolize_id(s, file->ids->htlhash, &mapping.htlhash)))
+	if (file->ids && (symbolize_optional(s, file->ids->gnu, &mapping.gnu_build_id) ||
+			  symbolize_optional(s, file->ids->go, &mapping.go_build_id) ||
+			  symbolize_optional(s, file->ids->htlhash, &mapping.htlhash)))
 		return 0;
 	if (segment < file->segments_n) {
 		mapping.start = file->segments[segment].vaddr;
@@ -130,12 +152,13 @@ static uint32_t symbolize_native(struct symbolize *s, struct file *file, uint64_
 	mapping = symbolize_file_mapping(s, file, found.segment);
 	if (!mapping)
 		return 0;
-	*outcome = found.name ? FRAME_NAMED : FRAME_UNNAMED;
-	if (!found.name)
-		snprintf(unnamed, sizeof(unnamed), "[%.255s+0x%llx]", file_module(file),
-			 (unsigned long long)found.address);
-	return symbolize_location(s, mapping, found.address, SYMBOL_FRAME_NATIVE,
-				  found.name ? found.name : unnamed);
+	*outcome = found.lines.n ? FRAME_NAMED : FRAME_UNNAMED;
+	if (found.lines.n)
+		return symbolize_location(s, mapping, found.address, SYMBOL_FRAME_NATIVE,
+					  &found.lines);
+	snprintf(unnamed, sizeof(unnamed), "[%.255s+0x%llx]", file_module(file),
+		 (unsigned long long)found.address);
+	return symbolize_name(s, mapping, found.address, SYMBOL_FRAME_NATIVE, unnamed);
 }
 
 static uint32_t symbolize_kernel(struct symbolize *s, uint64_t addr,
@@ -151,7 +174,7 @@ static uint32_t symbolize_kernel(struct symbolize *s, uint64_t addr,
 	mapping = symbolize_plain_mapping(s, module);
 	if (!mapping)
 		return 0;
-	return symbolize_location(s, mapping, found.offset, SYMBOL_FRAME_KERNEL, found.name);
+	return symbolize_name(s, mapping, found.offset, SYMBOL_FRAME_KERNEL, found.name);
 }
 
 static struct symbolize_cached *symbolize_slot(struct symbolize *s, uint32_t file_id, uint64_t addr)
@@ -224,7 +247,7 @@ int symbolize_frame(struct symbolize *s, const struct process *process, const st
 	if (file)
 		return symbolize_cached(s, file, addr);
 	/* In no file. One location for all: an absolute address tells nobody anything. */
-	return symbolize_push(s, symbolize_location(s, 0, 0, SYMBOL_FRAME_NATIVE, "[unknown]"),
+	return symbolize_push(s, symbolize_name(s, 0, 0, SYMBOL_FRAME_NATIVE, "[unknown]"),
 			      FRAME_UNKNOWN);
 }
 
@@ -259,10 +282,11 @@ uint32_t symbolize_process(struct symbolize *s, struct process *process)
 	if (process->id && process->id_epoch == s->define->epoch)
 		return process->id;
 	memcpy(comm, process->comm, RECORD_COMM_BYTES);
-	if (symbolize_id(s, symbolize_executable(s, process), &record.executable) ||
-	    symbolize_id(s, cgroup->path, &record.cgroup) ||
-	    symbolize_id(s, cgroup->container_id, &record.container_id) ||
-	    symbolize_id(s, cgroup->unit, &record.unit) || symbolize_id(s, comm, &record.comm))
+	if (symbolize_optional(s, symbolize_executable(s, process), &record.executable) ||
+	    symbolize_optional(s, cgroup->path, &record.cgroup) ||
+	    symbolize_optional(s, cgroup->container_id, &record.container_id) ||
+	    symbolize_optional(s, cgroup->unit, &record.unit) ||
+	    symbolize_optional(s, comm, &record.comm))
 		return 0;
 	process->id = define_process(s->define, &record);
 	process->id_epoch = s->define->epoch;

@@ -53,9 +53,23 @@ static uint32_t numbered(struct define *d, int i)
 	return text(d, s);
 }
 
+static uint32_t function(struct define *d, uint32_t name, uint32_t system_name)
+{
+	struct symbol_function function = {.name = name, .system_name = system_name};
+
+	return define_function(d, &function);
+}
+
+static uint32_t location(struct define *d, uint32_t function)
+{
+	struct symbol_location location = {.mapping = 0, .address = 5, .lines_n = 2};
+	struct symbol_line lines[] = {{function, 7}, {1, 9}};
+
+	return define_location(d, &location, lines);
+}
+
 static void test_interning(void **state)
 {
-	struct symbol_location location = {.mapping = 0, .address = 5};
 	struct symbol_process process = {.pid = 1, .start_ns = 9};
 	struct symbol_mapping mapping = {.file = 1};
 	struct define d;
@@ -67,14 +81,14 @@ static void test_interning(void **state)
 	assert_int_equal(text(&d, "b"), 2);
 	assert_int_equal(text(&d, "a"), 1);
 	assert_int_equal(text(&d, ""), 3);
-	assert_int_equal(define_function(&d, 1, 2), 1);
-	assert_int_equal(define_function(&d, 2, 1), 2);
-	assert_int_equal(define_function(&d, 1, 2), 1);
+	assert_int_equal(function(&d, 1, 2), 1);
+	assert_int_equal(function(&d, 2, 1), 2);
+	assert_int_equal(function(&d, 1, 2), 1);
 	assert_int_equal(define_mapping(&d, &mapping), 1);
 	assert_int_equal(define_mapping(&d, &mapping), 1);
-	assert_int_equal(define_location(&d, &location, 1), 1);
-	assert_int_equal(define_location(&d, &location, 2), 2);
-	assert_int_equal(define_location(&d, &location, 1), 1);
+	assert_int_equal(location(&d, 1), 1);
+	assert_int_equal(location(&d, 2), 2);
+	assert_int_equal(location(&d, 1), 1);
 	assert_int_equal(define_stack(&d, NULL, 0), 1); /* empty, and not 0 */
 	assert_int_equal(define_stack(&d, (uint32_t[]){1, 2}, 2), 2);
 	assert_int_equal(define_stack(&d, (uint32_t[]){2, 1}, 2), 3);
@@ -148,14 +162,14 @@ static void test_restart(void **state)
 	assert_int_equal(d.epoch, 2);
 	assert_int_equal(numbered(&d, 55), 56); /* remembered */
 	assert_int_equal(text(&d, "new"), 101);
-	assert_int_equal(define_function(&d, 1, 1), 1);
+	assert_int_equal(function(&d, 1, 1), 1);
 	define_publish(&d);
 	assert_int_equal(d.log->next_id[SYMBOL_STRING], 102);
 	define_close(&d);
 
 	open_logs(&d);
 	assert_int_equal(text(&d, "new"), 101);
-	assert_int_equal(define_function(&d, 2, 2), 2);
+	assert_int_equal(function(&d, 2, 2), 2);
 	define_close(&d);
 }
 
