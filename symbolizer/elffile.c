@@ -11,7 +11,6 @@
 
 #define HTLHASH_PIECE_BYTES 4096
 #define NOTES_BYTES_MAX	    65536
-#define NAME_BYTES_MAX	    4096
 #define NT_GO_BUILD_ID	    4
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -47,8 +46,15 @@ static int elffile_unlock(struct elffile *file, uint64_t offset, uint64_t bytes)
 	return 0;
 }
 
-/* Read parts of the file to their places in the image. What the file lacks stays zero. */
-static int elffile_load(struct elffile *file, const uint64_t (*ranges)[2], size_t n)
+int elffile_charge(struct elffile *file, uint64_t bytes)
+{
+	if (bytes > ELFFILE_LOAD_MAX - file->loaded_bytes)
+		return -EFBIG;
+	file->loaded_bytes += bytes;
+	return 0;
+}
+
+int elffile_load(struct elffile *file, const uint64_t (*ranges)[2], size_t n)
 {
 	struct reader_part parts[ELFFILE_PHDRS_MAX];
 	int err;
@@ -56,12 +62,11 @@ static int elffile_load(struct elffile *file, const uint64_t (*ranges)[2], size_
 	for (size_t i = 0; i < n; i++) {
 		if (!elffile_inside(file, ranges[i][0], ranges[i][1]))
 			return -ENOEXEC;
-		if (ranges[i][1] > ELFFILE_LOAD_MAX - file->loaded_bytes)
-			return -EFBIG;
-		err = elffile_unlock(file, ranges[i][0], ranges[i][1]);
+		err = elffile_charge(file, ranges[i][1]);
+		if (err == 0)
+			err = elffile_unlock(file, ranges[i][0], ranges[i][1]);
 		if (err)
 			return err;
-		file->loaded_bytes += ranges[i][1];
 		parts[i] =
 		    (struct reader_part){file->image + ranges[i][0], ranges[i][1], ranges[i][0], 0};
 	}
@@ -177,6 +182,8 @@ void elffile_close(struct elffile *file)
 		elf_end(file->elf);
 	if (file->image)
 		munmap(file->image, file->size_bytes);
+	for (int i = 0; i < 2; i++)
+		unpack_free(&file->unpacked[i]);
 	file->elf = NULL;
 	file->image = NULL;
 }
@@ -257,105 +264,6 @@ void elffile_build_ids(struct elffile *file, struct elffile_ids *ids)
 	}
 }
 
-static Elf_Scn *elffile_find_section(struct elffile *file, uint32_t type, GElf_Shdr *header)
-{
-	for (Elf_Scn *s = elf_nextscn(file->elf, NULL); s; s = elf_nextscn(file->elf, s))
-		if (gelf_getshdr(s, header) && header->sh_type == type)
-			return s;
-	return NULL;
-}
-
-static bool elffile_executable_address(const struct elffile *file, uint64_t vaddr)
-{
-	for (uint32_t i = 0; i < file->segments_n; i++)
-		if (vaddr >= file->segments[i].vaddr &&
-		    vaddr - file->segments[i].vaddr < file->segments[i].bytes)
-			return true;
-	return false;
-}
-
-static bool elffile_wanted(struct elffile *file, const GElf_Sym *sym, const char *name)
-{
-	GElf_Shdr section;
-	int type = GELF_ST_TYPE(sym->st_info);
-
-	if (sym->st_shndx == SHN_UNDEF || !elffile_executable_address(file, sym->st_value))
-		return false;
-	if (type == STT_FUNC || type == STT_GNU_IFUNC)
-		return true;
-	/* Labels of hand-written assembly; $x and .L are marks of assemblers, not names. */
-	if (type != STT_NOTYPE || sym->st_shndx >= SHN_LORESERVE || name[0] == '$' ||
-	    name[0] == '.')
-		return false;
-	return gelf_getshdr(elf_getscn(file->elf, sym->st_shndx), &section) &&
-	       (section.sh_flags & SHF_EXECINSTR);
-}
-
-static long elffile_each(struct elffile *file, Elf_Data *symbols, Elf_Data *strings,
-			 elffile_symbol_fn *fn, void *arg)
-{
-	size_t n = symbols->d_size / sizeof(Elf64_Sym);
-	long found = 0;
-
-	for (size_t i = 1; i < n; i++) {
-		struct elffile_symbol symbol;
-		const char *name;
-		size_t left;
-		GElf_Sym sym;
-
-		if (!gelf_getsym(symbols, (int)i, &sym) || sym.st_name >= strings->d_size)
-			continue;
-		name = (const char *)strings->d_buf + sym.st_name;
-		left = strings->d_size - sym.st_name;
-		if (name[0] == 0 || !elffile_wanted(file, &sym, name))
-			continue;
-		symbol = (struct elffile_symbol){
-		    .value = sym.st_value,
-		    .size = sym.st_size,
-		    .name = name,
-		    .name_bytes =
-			(uint32_t)strnlen(name, left < NAME_BYTES_MAX ? left : NAME_BYTES_MAX),
-		    .type = GELF_ST_TYPE(sym.st_info),
-		    .bind = GELF_ST_BIND(sym.st_info),
-		};
-		fn(arg, &symbol);
-		found++;
-	}
-	return found;
-}
-
-long elffile_symbols(struct elffile *file, bool dynamic, elffile_symbol_fn *fn, void *arg)
-{
-	GElf_Shdr header, names;
-	Elf_Scn *section, *linked;
-	Elf_Data *symbols, *strings;
-	int err;
-
-	section = elffile_find_section(file, dynamic ? SHT_DYNSYM : SHT_SYMTAB, &header);
-	if (!section || header.sh_link >= ELFFILE_SECTIONS_MAX)
-		return -ENOENT;
-	linked = elf_getscn(file->elf, header.sh_link);
-	if (!linked || !gelf_getshdr(linked, &names) || names.sh_type != SHT_STRTAB)
-		return -ENOENT;
-	/* A compressed table would be unpacked by libelf to whatever size it claims. */
-	if ((header.sh_flags | names.sh_flags) & SHF_COMPRESSED)
-		return -ENOENT;
-	if (header.sh_size / sizeof(Elf64_Sym) > ELFFILE_SYMBOLS_MAX)
-		return -EFBIG;
-	err = elffile_load(file,
-			   (const uint64_t[2][2]){{header.sh_offset, header.sh_size},
-						  {names.sh_offset, names.sh_size}},
-			   2);
-	if (err)
-		return err;
-	symbols = elf_getdata(section, NULL);
-	strings = elf_getdata(linked, NULL);
-	if (!symbols || !strings || symbols->d_type != ELF_T_SYM || !symbols->d_buf ||
-	    !strings->d_buf)
-		return -ENOENT;
-	return elffile_each(file, symbols, strings, fn, arg);
-}
-
 const uint8_t *elffile_bytes(struct elffile *file, uint64_t offset, uint64_t bytes)
 {
 	int err = elffile_load(file, (const uint64_t[1][2]){{offset, bytes}}, 1);
@@ -365,6 +273,18 @@ const uint8_t *elffile_bytes(struct elffile *file, uint64_t offset, uint64_t byt
 		return NULL;
 	}
 	return (const uint8_t *)file->image + offset;
+}
+
+int elffile_read(struct elffile *file, uint64_t offset, void *buf, size_t bytes)
+{
+	struct reader_part part = {buf, bytes, offset, 0};
+
+	if (!elffile_inside(file, offset, bytes))
+		return -ENOEXEC;
+	reader_read(file->reader, file->slot, &part, 1);
+	if (part.result < 0)
+		return (int)part.result;
+	return part.result == (long)bytes ? 0 : -ENOEXEC;
 }
 
 const struct elffile_segment *elffile_find_segment(const struct elffile_segment *segments,

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "symbolizer/reader.h"
+#include "symbolizer/unpack.h"
 
 #define ELFFILE_BYTES_MAX     (16ull << 30)  /* a longer file is not looked at */
 #define ELFFILE_LOAD_MAX      (256ull << 20) /* read of one file, in all */
@@ -55,6 +56,7 @@ struct elffile {
 	Elf *elf;
 	struct elffile_segment segments[ELFFILE_SEGMENTS_MAX];
 	uint32_t segments_n;
+	struct unpacked unpacked[2]; /* .symtab and its names, where they are packed */
 };
 
 /*
@@ -73,9 +75,16 @@ typedef void elffile_symbol_fn(void *arg, const struct elffile_symbol *symbol);
 /*
  * Call fn for the functions of .symtab (dynamic: .dynsym) that lie in an executable segment, and
  * for untyped labels in executable sections. Symbols are valid until elffile_close(). How many;
- * -ENOENT when there is no such table, -EFBIG when it is too large.
+ * -ENOENT when there is no such table, -EFBIG when it is too large, or what reading and unpacking
+ * gave.
  */
 long elffile_symbols(struct elffile *file, bool dynamic, elffile_symbol_fn *fn, void *arg);
+
+/*
+ * Read parts of the file ({offset, bytes}, ELFFILE_PHDRS_MAX of them at most) to their places in
+ * the image, all at once. What the file lacks stays zero, but it has to be as long.
+ */
+int elffile_load(struct elffile *file, const uint64_t (*ranges)[2], size_t n);
 
 /*
  * Bytes of the file, read into the image; valid until elffile_close(), but a later read of the same
@@ -83,6 +92,12 @@ long elffile_symbols(struct elffile *file, bool dynamic, elffile_symbol_fn *fn, 
  * reading gave.
  */
 const uint8_t *elffile_bytes(struct elffile *file, uint64_t offset, uint64_t bytes);
+
+/* Bytes of the file to somewhere else than the image. 0, -ENOEXEC (not all of them lie in the file)
+ * or what reading gave. */
+int elffile_read(struct elffile *file, uint64_t offset, void *buf, size_t bytes);
+/* Memory that is taken for the file outside of its image. 0, or -EFBIG when it is too much. */
+int elffile_charge(struct elffile *file, uint64_t bytes);
 
 /* The segment that holds a file offset; NULL when none does. */
 const struct elffile_segment *elffile_find_segment(const struct elffile_segment *segments,

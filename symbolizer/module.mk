@@ -6,16 +6,18 @@ SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/books.c symbolizer/introduction
 	symbolizer/cgroup.c symbolizer/define.c symbolizer/walk.c symbolizer/view.c \
 	symbolizer/patience.c symbolizer/lru.c symbolizer/sha256.c symbolizer/filetable.c \
 	symbolizer/memory.c symbolizer/peers.c symbolizer/crash.c shm/table.c $(EHFRAME_SRCS)
+# Sections by name, unpacked; symbol tables.
+SECTIONS_SRCS = symbolizer/sections.c symbolizer/unpack.c symbolizer/elffile_symbols.c
 # From an open ELF file to its unwind table.
 EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/textmap.c symbolizer/cfi.c symbolizer/cfientry.c \
 	symbolizer/cfirule.c symbolizer/ehreturn.c symbolizer/cfifill.c symbolizer/dwarfexpr.c \
 	symbolizer/cursor.c symbolizer/elfparts.c symbolizer/tablebuild.c symbolizer/gotable.c \
-	symbolizer/pclntab.c $(CODEGAPS_SRCS)
+	symbolizer/pclntab.c $(SECTIONS_SRCS) $(CODEGAPS_SRCS)
 # Code without call frame information.
 CODEGAPS_SRCS = symbolizer/codegaps.c $(CODEFLOW_SRCS)
 CODEFLOW_SRCS = symbolizer/codegraph.c symbolizer/codeflow.c symbolizer/codetry.c \
 	symbolizer/codeconfirm.c symbolizer/coderows.c symbolizer/codestate.c symbolizer/x86.c
 # liburing.so of 2.3 lacks the calls that restrict a ring; the archive has them.
-SYMBOLIZER_LIBS = -lelf -l:liburing.a -liberty -lZydis
+SYMBOLIZER_LIBS = -lelf -l:liburing.a -liberty -lZydis -lz -lzstd -llzma
 sconce-symbolizer_SRCS = symbolizer/main.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS) $(SANDBOX_SRCS)
 sconce-symbolizer_LIBS = $(SYMBOLIZER_LIBS) $(SANDBOX_LIBS)

@@ -25,7 +25,7 @@ $(BUILD)/tests/symbolizer/ways_test: | $(BUILD)/sconce-symbolizer
 # Not built by default: it wants clang and its own run time.
 ELF_FUZZ_SRCS = tests/fuzz/elf_fuzz.c symbolizer/elffile.c symbolizer/symbols.c \
 	symbolizer/reader.c symbolizer/demangle.c symbolizer/sha256.c symbolizer/pclntab.c \
-	symbolizer/elfparts.c symbolizer/cfientry.c symbolizer/cursor.c
+	symbolizer/elfparts.c symbolizer/cfientry.c symbolizer/cursor.c $(SECTIONS_SRCS)
 $(BUILD)/tests/fuzz/elf_fuzz: $(ELF_FUZZ_SRCS)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
@@ -64,3 +64,11 @@ $(BUILD)/tests/fuzz/codeflow_fuzz: $(CODEFLOW_FUZZ_SRCS)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -o $@ $^ -lZydis
+
+# Packed sections.
+PACKED_TEST_SRCS = tests/symbolizer/packed.c $(SECTIONS_SRCS) symbolizer/elffile.c symbolizer/elfparts.c \
+	symbolizer/cfientry.c symbolizer/cursor.c symbolizer/reader.c symbolizer/sha256.c
+TESTS += tests/symbolizer/sections_test
+tests/symbolizer/sections_test_SRCS = tests/symbolizer/sections_test.c $(PACKED_TEST_SRCS)
+tests/symbolizer/sections_test_LIBS = $(SYMBOLIZER_TEST_LIBS)
+$(eval $(call fuzz_target,sections,$(PACKED_TEST_SRCS),$(SYMBOLIZER_LIBS)))
