@@ -62,6 +62,8 @@ int elffile_load(struct elffile *file, const uint64_t (*ranges)[2], size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (!elffile_inside(file, ranges[i][0], ranges[i][1]))
 			return -ENOEXEC;
+		if (!file->reader)
+			continue;
 		err = elffile_charge(file, ranges[i][1]);
 		if (err == 0)
 			err = elffile_unlock(file, ranges[i][0], ranges[i][1]);
@@ -70,6 +72,8 @@ int elffile_load(struct elffile *file, const uint64_t (*ranges)[2], size_t n)
 		parts[i] =
 		    (struct reader_part){file->image + ranges[i][0], ranges[i][1], ranges[i][0], 0};
 	}
+	if (!file->reader)
+		return 0;
 	reader_read(file->reader, file->slot, parts, n);
 	for (size_t i = 0; i < n; i++)
 		if (parts[i].result < 0)
@@ -144,10 +148,27 @@ static void elffile_read_segments(struct elffile *file)
 	}
 }
 
+/* The image is there. */
+static int elffile_begin(struct elffile *file)
+{
+	int err = elffile_load_headers(file);
+
+	if (err == 0) {
+		elf_version(EV_CURRENT);
+		file->elf = elf_memory(file->image, file->size_bytes);
+		err = file->elf && elf_kind(file->elf) == ELF_K_ELF ? 0 : -ENOEXEC;
+	}
+	if (err) {
+		elffile_close(file);
+		return err;
+	}
+	elffile_read_segments(file);
+	return 0;
+}
+
 int elffile_open(struct elffile *file, struct reader *reader, int slot, uint64_t size_bytes)
 {
 	void *image;
-	int err;
 
 	memset(file, 0, sizeof(*file));
 	if (size_bytes < sizeof(Elf64_Ehdr))
@@ -162,18 +183,17 @@ int elffile_open(struct elffile *file, struct reader *reader, int slot, uint64_t
 	if (image == MAP_FAILED)
 		return -ENOMEM;
 	file->image = image;
-	err = elffile_load_headers(file);
-	if (err == 0) {
-		elf_version(EV_CURRENT);
-		file->elf = elf_memory(file->image, size_bytes);
-		err = file->elf && elf_kind(file->elf) == ELF_K_ELF ? 0 : -ENOEXEC;
-	}
-	if (err) {
-		elffile_close(file);
-		return err;
-	}
-	elffile_read_segments(file);
-	return 0;
+	return elffile_begin(file);
+}
+
+int elffile_open_memory(struct elffile *file, struct unpacked *memory)
+{
+	memset(file, 0, sizeof(*file));
+	file->slot = -1;
+	file->size_bytes = memory->bytes;
+	file->image = (char *)memory->data;
+	*memory = (struct unpacked){0};
+	return elffile_begin(file);
 }
 
 void elffile_close(struct elffile *file)
@@ -281,6 +301,10 @@ int elffile_read(struct elffile *file, uint64_t offset, void *buf, size_t bytes)
 
 	if (!elffile_inside(file, offset, bytes))
 		return -ENOEXEC;
+	if (!file->reader) {
+		memcpy(buf, file->image + offset, bytes);
+		return 0;
+	}
 	reader_read(file->reader, file->slot, &part, 1);
 	if (part.result < 0)
 		return (int)part.result;

@@ -48,7 +48,7 @@ struct elffile_symbol {
 };
 
 struct elffile {
-	struct reader *reader;
+	struct reader *reader; /* NULL: all of it is in memory */
 	int slot;
 	uint64_t size_bytes, loaded_bytes;
 	char *image;
@@ -64,6 +64,8 @@ struct elffile {
  * -ENOMEM or what reading gave. Then elffile_close() is not needed.
  */
 int elffile_open(struct elffile *file, struct reader *reader, int slot, uint64_t size_bytes);
+/* The same of a file that is in memory, which is taken in every case. */
+int elffile_open_memory(struct elffile *file, struct unpacked *memory);
 void elffile_close(struct elffile *file);
 
 /* Of any file, ELF or not: the hash needs only its bytes. */

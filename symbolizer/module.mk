@@ -7,7 +7,8 @@ SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/books.c symbolizer/introduction
 	symbolizer/patience.c symbolizer/lru.c symbolizer/sha256.c symbolizer/filetable.c \
 	symbolizer/memory.c symbolizer/peers.c symbolizer/crash.c shm/table.c $(EHFRAME_SRCS)
 # Sections by name, unpacked; symbol tables.
-SECTIONS_SRCS = symbolizer/sections.c symbolizer/unpack.c symbolizer/elffile_symbols.c
+SECTIONS_SRCS = symbolizer/sections.c symbolizer/unpack.c symbolizer/elffile_symbols.c \
+	symbolizer/debugdata.c
 # From an open ELF file to its unwind table.
 EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/textmap.c symbolizer/cfi.c symbolizer/cfientry.c \
 	symbolizer/cfirule.c symbolizer/ehreturn.c symbolizer/cfifill.c symbolizer/dwarfexpr.c \

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbolizer/debugdata.h"
 #include "symbolizer/pclntab.h"
 
 /* A symbol as the file has it, and later as a function of the index. */
@@ -243,16 +244,28 @@ static void symbols_go(struct builder *b, struct elffile *file)
 	}
 }
 
+/* What stripped files may have instead of .symtab. inside: opened here, as names lie in it. */
+static void symbols_stripped(struct builder *b, struct elffile *file, struct elffile *inside)
+{
+	int err = debugdata_open(file, inside);
+
+	symbols_go(b, file);
+	if (err == -ENOMEM ||
+	    (err == 0 && elffile_symbols(inside, false, symbols_collect, b) == -ENOMEM))
+		b->err = -ENOMEM;
+}
+
 struct symbols *symbols_build(struct elffile *file, size_t bytes_max)
 {
 	struct builder b = {.file = file, .bytes_max = bytes_max};
+	struct elffile inside = {.image = NULL};
 	long found = elffile_symbols(file, false, symbols_collect, &b);
 
-	if (found == -ENOENT)
-		symbols_go(&b, file);
 	/* Mostly contained in .symtab, but not in all files, and often the only one. */
 	if (found == -ENOMEM || elffile_symbols(file, true, symbols_collect, &b) == -ENOMEM)
 		b.err = -ENOMEM;
+	if (found == -ENOENT)
+		symbols_stripped(&b, file, &inside);
 	b.out = calloc(1, sizeof(*b.out));
 	b.stack = calloc(b.raw_n + 1, sizeof(*b.stack));
 	if (!b.out || !b.stack)
@@ -265,6 +278,7 @@ struct symbols *symbols_build(struct elffile *file, size_t bytes_max)
 		b.err = -ENOENT;
 	free(b.stack);
 	free(b.raw);
+	elffile_close(&inside);
 	if (b.err) {
 		symbols_free(b.out);
 		errno = -b.err;

@@ -384,6 +384,61 @@ static void test_hostile(void **state)
 	symbols_free(build_bytes(&made, sizeof(made), 15ull << 30));
 }
 
+/* As Fedora makes it: stripped, with what .dynsym lacks in a file inside. */
+static const char debugdata_script[] =
+    "set -e; cd %s\n"
+    "cat > a.c <<'END'\n"
+    "__attribute__((noinline)) static int hidden_one(int x) { return x * 3; }\n"
+    "__attribute__((noinline)) static int hidden_two(int x) { return hidden_one(x) + 7; }\n"
+    "int exported(int x) { return hidden_two(x) + hidden_one(x + 1); }\n"
+    "END\n"
+    "gcc -g -O1 -fPIC -shared -o full a.c\n"
+    "nm -D full --format=posix --defined-only | cut -d' ' -f1 | sort > dynsyms\n"
+    "nm full --format=sysv --defined-only | awk -F'|' '$4 ~ /FUNC/ {print $1}' | tr -d ' ' |\n"
+    "	sort > funcsyms\n"
+    "comm -13 dynsyms funcsyms > keep\n"
+    "objcopy --only-keep-debug full debug\n"
+    "objcopy -S --remove-section .comment --keep-symbols=keep debug mini\n"
+    "strip -o small full && xz mini\n"
+    "objcopy --add-section .gnu_debugdata=mini.xz small packed\n";
+
+static void test_debugdata(void **state)
+{
+	char directory[] = "/tmp/elf-test-XXXXXX", command[2048], path[64];
+	struct elffile_ids ids;
+	struct symbols *symbols;
+	struct truth *truth;
+	size_t n, found = 0;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(command, sizeof(command), debugdata_script, directory);
+	assert_int_equal(system(command), 0);
+	snprintf(path, sizeof(path), "%s/full", directory);
+	n = truth_read(path, &truth);
+	for (int packed = 0; packed < 2; packed++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, packed ? "packed" : "small");
+		symbols = build(path, &ids);
+		assert_non_null(symbols);
+		for (size_t i = 0; i < n; i++) {
+			const char *name = symbols_find(symbols, truth[i].addr);
+
+			if (!strcmp(truth[i].name, "exported"))
+				assert_string_equal(name, "exported");
+			if (strncmp(truth[i].name, "hidden_", 7))
+				continue;
+			found++;
+			/* Without it the function before it is all there is, or nothing. */
+			assert_int_equal(name && !strcmp(name, truth[i].name), packed);
+		}
+		symbols_free(symbols);
+	}
+	assert_int_equal(found, 4);
+	free(truth);
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	assert_int_equal(system(command), 0);
+}
+
 /* Mutations, from a fixed seed: bytes anywhere in the headers, tables and strings. */
 static void test_mutations(void **state)
 {
@@ -476,7 +531,7 @@ int main(void)
 	    cmocka_unit_test(test_distribution), cmocka_unit_test(test_self),
 	    cmocka_unit_test(test_ids),		 cmocka_unit_test(test_made),
 	    cmocka_unit_test(test_hostile),	 cmocka_unit_test(test_mutations),
-	    cmocka_unit_test(test_demangle),
+	    cmocka_unit_test(test_demangle),	 cmocka_unit_test(test_debugdata),
 	};
 
 	alarm(240);
