@@ -1,6 +1,6 @@
 # Fuzz targets of what others may write into our sockets and memory (tests/fuzz/fuzz.h): each is a test, with
-# mutations that are the same each time, and not built by default, a libFuzzer program. Those of what is
-# parsed (ELF, machine code) are in tests/symbolizer.
+# mutations that are the same each time, and not built by default, a libFuzzer program. Those of ELF files and
+# machine code are in tests/symbolizer.
 FUZZ_FLAGS = $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 define fuzz_target
 TESTS += tests/fuzz/$1_test
@@ -18,6 +18,8 @@ $(eval $(call fuzz_target,inbox,tests/fuzz/packets.c tests/sampler/tables_fake.c
 	supervisor/child.c supervisor/log.c $(SHM_SRCS) $(PROTO_SRCS)))
 $(eval $(call fuzz_target,exporter,$(EXPORTER_SRCS) $(PROFILE_SRCS) \
 	$(PROFILE_FILE_SRCS) $(CHILD_SRCS),$(PROFILE_LIBS) -lcurl))
+$(eval $(call fuzz_target,perfmap,symbolizer/perfmap.c symbolizer/jitindex.c))
+$(eval $(call fuzz_target,jitdump,symbolizer/jitdump.c symbolizer/jitindex.c))
 # These include the program's main.c.
 $(eval $(call fuzz_target,broker,tests/fuzz/packets.c $(BROKER_SRCS) $(SANDBOX_SRCS) $(CHILD_SRCS),\
 	$(SANDBOX_LIBS)))

@@ -72,3 +72,11 @@ TESTS += tests/symbolizer/sections_test
 tests/symbolizer/sections_test_SRCS = tests/symbolizer/sections_test.c $(PACKED_TEST_SRCS)
 tests/symbolizer/sections_test_LIBS = $(SYMBOLIZER_TEST_LIBS)
 $(eval $(call fuzz_target,sections,$(PACKED_TEST_SRCS),$(SYMBOLIZER_LIBS)))
+# What processes say of code that they make.
+JIT_TEST_SRCS = symbolizer/jitindex.c symbolizer/perfmap.c symbolizer/jitdump.c
+define jit_test
+TESTS += tests/symbolizer/$1
+tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c $(JIT_TEST_SRCS)
+tests/symbolizer/$1_LIBS = -lcmocka
+endef
+$(foreach t,perfmap_test jitdump_test,$(eval $(call jit_test,$t)))
