@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * C++ and Rust names for people, through libiberty. Names come from hostile files: a few hundred
- * bytes may unfold to gigabytes, so that what is longer than the room given ends the attempt.
+ * Names of C++, Rust and D for people, through libiberty; Swift's are left as they are. Names come
+ * from hostile files: a few hundred bytes may unfold to gigabytes, so that what is longer than the
+ * room given ends the attempt.
  */
 #ifndef SCONCE_SYMBOLIZER_DEMANGLE_H
 #define SCONCE_SYMBOLIZER_DEMANGLE_H

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -472,43 +473,130 @@ static void test_mutations(void **state)
 	assert_true(named > 0);
 }
 
+/* What compilers call them, and what their own tools make of that. NULL: left as it is. */
 static void test_demangle(void **state)
 {
 	static const struct {
 		const char *mangled, *readable;
 	} cases[] = {
 	    {"_ZN3foo3barEi", "foo::bar(int)"},
+	    {"_ZNSt6vectorIiSaIiEE9push_backERKi",
+	     "std::vector<int, std::allocator<int> >::push_back(int const&)"},
+	    {"_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()() const"},
+	    {"_ZN3fooC1Ev.cold", "foo::foo() [clone .cold]"},
+	    {"_ZTV3foo", "vtable for foo"},
 	    {"_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"},
+	    {"_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$"
+	     "3bar17h930b740aa94f1d3aE",
+	     "<Test + 'static as foo::Bar<Test>>::bar"},
 	    {"_RNvC7mycrate3foo", "mycrate::foo"},
+	    {"_RNCNvC4main4mains_0B3_", "main::main::{closure#1}"},
+	    {"_Dmain", "D main"},
+	    {"_D3std5stdio7writelnFAyaZv", "std.stdio.writeln(immutable(char)[])"},
+	    {"_D8demangle11__T4testTaZv", "demangle.test!(char)"},
+	    {"_D4test3fooFNaNbNiNfS4test3BarZQs", "test.foo(test.Bar)"},
+	    {"_D3std5range__T4iotaTiTiZQkFiiZ6Result5frontMFNaNbNdNiNfZi",
+	     "std.range.iota!(int, int).iota(int, int).Result.front()"},
+	    {"_D4core4stdc5errnoQgFZi", "core.stdc.errno.errno()"},
+	    {"$s4main3FooV3baryyF", NULL},
+	    {"_T04main3FooV3baryyF", NULL},
 	    {"main", NULL},
 	    {"_start", NULL},
+	    {"_", NULL},
 	    {"_Z", NULL},
 	    {"_ZNotReally", NULL},
 	    {"_R", NULL},
+	    {"_D", NULL},
+	    {"_Dtento", NULL},
+	    {"_D3fooFQ", NULL},
+	    {"_D3fooFQb", NULL},
 	};
-	char buf[1024], small[8], *bomb;
+	char buf[1024], small[8];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		size_t n = demangle(cases[i].mangled, buf, sizeof(buf));
 
-		assert_int_equal(n > 0, cases[i].readable != NULL);
+		if ((n > 0) != (cases[i].readable != NULL) ||
+		    (n && strncmp(buf, cases[i].readable, strlen(cases[i].readable))))
+			fail_msg("%s: %s", cases[i].mangled, n ? buf : "left");
 		if (n)
-			assert_true(strncmp(buf, cases[i].readable, strlen(cases[i].readable)) ==
-				    0);
+			assert_int_equal(n, strlen(buf));
 	}
 	assert_int_equal(demangle("_ZN3foo3barEi", small, sizeof(small)), 0);
+	assert_int_equal(demangle("_D8demangle11__T4testTaZv", small, sizeof(small)), 0);
+}
+
+/* `start`, then so often what is there between two others; %c: the letters in turn. */
+static const char *runaway(const char *start, const char *unit, int times, const char *end)
+{
+	static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	static char name[1 << 16];
+	char *p = stpcpy(name, start);
+
+	for (int i = 0; i < times; i++)
+		p += sprintf(p, unit, letters[i % 36], letters[i % 36]);
+	strcpy(p, end);
+	return name;
+}
+
+/* In Rust: tuples, each of the one before it twice. */
+static const char *runaway_rust(int times)
+{
+	static const char letters[] =
+	    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	static char name[2048];
+	char *p = stpcpy(name, "_RINvC1a1bThhE");
+	long last = 8;
+
+	for (int i = 0; i < times; i++) {
+		char number[4] = {letters[(last - 1) % 62]};
+
+		if (last > 62)
+			sprintf(number, "%c%c", letters[(last - 1) / 62 - 1],
+				letters[(last - 1) % 62]);
+		last = p - name - 2;
+		p += sprintf(p, "TB%s_B%s_E", number, number);
+	}
+	strcpy(p, "E");
+	return name;
+}
+
+/* Names that would take all the memory, time or stack there is, if they were followed. */
+static void test_runaway(void **state)
+{
+	struct timespec before, after;
+	char buf[1024];
+	int n = 0;
+
+	(void)state;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
 	/* Each type holds the one before it twice: 2^n characters if it were written out. */
-	bomb = calloc(1, 4096);
-	strcpy(bomb, "_Z1fN1AIiiEE");
-	for (int i = 0; i < 30; i++)
-		sprintf(bomb + strlen(bomb), "N1BIS%c_S%c_EE", i < 10 ? '0' + i : 'A' + i - 10,
-			i < 10 ? '0' + i : 'A' + i - 10);
-	assert_int_equal(demangle(bomb, buf, sizeof(buf)), 0);
-	memset(bomb, 'P', 4000);
-	memcpy(bomb, "_Z1f", 4);
-	assert_int_equal(demangle(bomb, buf, sizeof(buf)), 0);
-	free(bomb);
+	n += demangle(runaway("_Z1fN1AIiiEE", "N1BIS%c_S%c_EE", 30, ""), buf, sizeof(buf)) > 0;
+	/* The same in D, where 40 of them would take 2 TB. */
+	n += demangle(runaway("_D1aFPPPPPa", "B2QiQk", 40, "Zv"), buf, sizeof(buf)) > 0;
+	n += demangle(runaway("_D1aFPPPPPa", "B2QiQk", 300, "Zv"), buf, sizeof(buf)) > 0;
+	assert_true(demangle(runaway("_D1aFPPPPPa", "B2QiQk", 2, "Zv"), buf, sizeof(buf)) > 0);
+	n += demangle(runaway_rust(40), buf, sizeof(buf)) > 0;
+	assert_true(demangle(runaway_rust(2), buf, sizeof(buf)) > 0);
+	/* One in another, as deep as there are bytes. */
+	n += demangle(runaway("_Z1f", "P", 1900, "i"), buf, sizeof(buf)) > 0;
+	n += demangle(runaway("_Z1f", "DpT_", 500, ""), buf, sizeof(buf)) > 0;
+	n += demangle(runaway("_D1aF", "P", 1900, "aZv"), buf, sizeof(buf)) > 0;
+	n += demangle(runaway("_D1aF", "A", 1900, "aZv"), buf, sizeof(buf)) > 0;
+	n += demangle(runaway("_D1aF", "DF", 900, "aZv"), buf, sizeof(buf)) > 0;
+	n += demangle(runaway("_D", "__T1aS", 300, ""), buf, sizeof(buf)) > 0;
+	n += demangle(runaway("_RNvC1a1b", "INvB2_1c", 200, ""), buf, sizeof(buf)) > 0;
+	n += demangle(runaway("_RMC0", "R", 1900, "h"), buf, sizeof(buf)) > 0;
+	/* Lengths that may be parted in several ways, in one another. */
+	n += demangle(runaway("_D1a", "__T1bS1111", 180, ""), buf, sizeof(buf)) > 0;
+	n += demangle(runaway("_D", "S11", 600, ""), buf, sizeof(buf)) > 0;
+	/* Longer than is looked at at all. */
+	n += demangle(runaway("_Z1f", "P", 4000, "i"), buf, sizeof(buf)) > 0;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+	assert_int_equal(n, 0);
+	/* Milliseconds on any machine; a minute would not do for one of them. */
+	assert_in_range(after.tv_sec - before.tv_sec, 0, 9);
 }
 
 static int setup(void **state)
@@ -531,7 +619,8 @@ int main(void)
 	    cmocka_unit_test(test_distribution), cmocka_unit_test(test_self),
 	    cmocka_unit_test(test_ids),		 cmocka_unit_test(test_made),
 	    cmocka_unit_test(test_hostile),	 cmocka_unit_test(test_mutations),
-	    cmocka_unit_test(test_demangle),	 cmocka_unit_test(test_debugdata),
+	    cmocka_unit_test(test_demangle),	 cmocka_unit_test(test_runaway),
+	    cmocka_unit_test(test_debugdata),
 	};
 
 	alarm(240);
