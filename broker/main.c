@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "broker/open.h"
+#include "broker/other.h"
 #include "supervisor/child.h"
 #include "supervisor/sandbox.h"
 
@@ -138,6 +139,18 @@ static void on_ask_process(const struct message *message)
 		answer_sampler(MESSAGE_RANGES, &out);
 }
 
+/* To the worker, with the fd if there is one, which it closes. 0 or an errno value. */
+static int hand_over(uint32_t worker, enum message_type type, const void *payload, int fd)
+{
+	int error = -channel_send(&self.worker[worker], type, payload, &fd, fd >= 0);
+
+	if (fd >= 0)
+		close(fd);
+	if (error == EPIPE)
+		child_report(&self.child, SLOT_WORKER((int)worker), EPIPE);
+	return error;
+}
+
 static void on_ask_file(const struct message *message)
 {
 	const struct message_ask_file *ask = &message->ask_file;
@@ -151,16 +164,36 @@ static void on_ask_file(const struct message *message)
 		target_close(&target);
 	}
 	file.error = fd < 0 ? -fd : 0;
-	key.error = -channel_send(&self.worker[ask->worker], MESSAGE_FILE, &file, &fd, fd >= 0);
-	if (fd >= 0)
-		close(fd);
-	if (key.error == EPIPE)
-		child_report(&self.child, SLOT_WORKER((int)ask->worker), EPIPE);
+	key.error = hand_over(ask->worker, MESSAGE_FILE, &file, fd);
 	if (!key.error)
 		key.error = file.error;
 	key.key = file.key;
 	ledger_add(&self.child.ledger, error_counter(key.error), 1);
 	answer_sampler(MESSAGE_FILE_KEY, &key);
+}
+
+static void on_ask_other(const struct message *message)
+{
+	const struct message_ask_other *ask = &message->ask_other;
+	struct message_other other = {.need = ask->need,
+				      .start_lo_ns = ask->file.start_lo_ns,
+				      .file.file_id = ask->need.file_id};
+	struct target target;
+	int fd = open_target(&target, &message->ask_process), error;
+
+	if (!fd) {
+		fd = other_open(&target, ask, &other);
+		target_close(&target);
+	}
+	other.file.error = fd < 0 ? -fd : 0;
+	error = hand_over(ask->file.worker, MESSAGE_OTHER, &other, fd);
+	if (!error)
+		error = other.file.error;
+	ledger_add(&self.child.ledger,
+		   error == 0	      ? C_broker_others
+		   : error == ENOENT ? C_broker_others_absent
+				      : error_counter(error),
+		   1);
 }
 
 /*
@@ -172,8 +205,9 @@ static void handle(const struct message *message)
 	static void (*const handlers[MESSAGE_COUNT])(const struct message *) = {
 	    [MESSAGE_ASK_PROCESS] = on_ask_process,
 	    [MESSAGE_ASK_FILE] = on_ask_file,
+	    [MESSAGE_ASK_OTHER] = on_ask_other,
 	};
-	const struct message_ask_process *ask = &message->ask_process; /* both begin alike */
+	const struct message_ask_process *ask = &message->ask_process; /* all begin alike */
 	char name[24];
 
 	if (!handlers[message->type] || ask->worker >= self.child.config->workers) {

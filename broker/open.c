@@ -20,8 +20,8 @@
 
 static bool open_type_hangs(const char *type)
 {
-	static const char *const hanging[] = {"fuse ", "fuse.", "fuseblk ", "nfs ",  "nfs4 ",
-					      "cifs ", "smb3 ", "9p ",	    "ceph ", "afs "};
+	static const char *const hanging[] = {"fuse ", "fuse.", "fuseblk ", "nfs ",  "nfs4 ", "cifs ",
+					      "smb3 ", "9p ",	"ceph ",    "afs ", "autofs "};
 
 	for (size_t i = 0; i < sizeof(hanging) / sizeof(*hanging); i++)
 		if (strncmp(type, hanging[i], strlen(hanging[i])) == 0)
@@ -29,18 +29,38 @@ static bool open_type_hangs(const char *type)
 	return false;
 }
 
-/* 0; -EOPNOTSUPP: may hang; -ENOENT: the mount is not listed there. */
-static int open_check_mount(const struct target *target, const char *list, uint64_t mount)
+/* Is path below this mount point? Blanks and their like are written there as \040. */
+static bool open_covers(const char *point, const char *path)
+{
+	for (; *point && *point != ' '; path++) {
+		char c = *point++;
+
+		if (c == '\\' && point[0] && point[1] && point[2]) {
+			c = (char)((point[0] - '0') << 6 | (point[1] - '0') << 3 | (point[2] - '0'));
+			point += 3;
+		}
+		if (c != *path)
+			return false;
+	}
+	return *path == 0 || *path == '/' || path[-1] == '/';
+}
+
+/* Of this mount, or of all on the way to path. 0; -EOPNOTSUPP: may hang; -ENOENT: none is listed. */
+static int open_check_mounts(const struct target *target, const char *list, uint64_t mount,
+			     const char *path)
 {
 	int fd = openat(target->dir, list, O_RDONLY | O_CLOEXEC);
 	FILE *text = fd < 0 ? NULL : fdopen(fd, "r");
 	char line[2 * PATH_MAX + 1024];
 	int err = -ENOENT;
 
-	while (text && err == -ENOENT && fgets(line, sizeof(line), text)) {
+	while (text && err != -EOPNOTSUPP && fgets(line, sizeof(line), text)) {
 		const char *type = strstr(line, " - "); /* blanks in names are written as \040 */
+		int point = 0;
 
-		if (strtoull(line, NULL, 10) == mount && type)
+		sscanf(line, "%*s %*s %*s %*s %n", &point);
+		if (type && (path ? point && open_covers(line + point, path)
+				  : strtoull(line, NULL, 10) == mount))
 			err = open_type_hangs(type + 3) ? -EOPNOTSUPP : 0;
 	}
 	if (text)
@@ -48,6 +68,11 @@ static int open_check_mount(const struct target *target, const char *list, uint6
 	else if (fd >= 0)
 		close(fd);
 	return err;
+}
+
+int open_check_way(const struct target *target, const char *list, const char *path)
+{
+	return open_check_mounts(target, list, 0, path);
 }
 
 /* From here on it is this file that holds us up, if anything does. */
@@ -59,6 +84,16 @@ static int open_blame(const struct target *target, uint64_t device, uint64_t ino
 		return -EOWNERDEAD;
 	blame_begin(target->blame, device, inode, path);
 	return 0;
+}
+
+int open_check_mount(const struct target *target, uint64_t mount)
+{
+	static const char *const lists[] = {"mountinfo", "/proc/self/mountinfo", "/proc/1/mountinfo"};
+	int err = -ENOENT;
+
+	for (int i = 0; i < 3 && err == -ENOENT; i++)
+		err = open_check_mounts(target, lists[i], mount, NULL);
+	return err == -ENOENT ? -EOPNOTSUPP : err;
 }
 
 /* Type and filesystem behind a link of /proc/PID, as far as the kernel knows them by itself. */
@@ -73,16 +108,14 @@ static int open_check(const struct target *target, const char *link, struct mess
 		return -errno;
 	if (!S_ISREG(stx.stx_mode))
 		return -EINVAL;
-	err = open_check_mount(target, "mountinfo", stx.stx_mnt_id);
-	if (err == -ENOENT)
-		err = open_check_mount(target, "/proc/self/mountinfo", stx.stx_mnt_id);
+	err = open_check_mount(target, stx.stx_mnt_id);
 	if (err)
-		return err == -ENOENT ? -EOPNOTSUPP : err;
+		return err;
 	return open_blame(target, makedev(stx.stx_dev_major, stx.stx_dev_minor), stx.stx_ino,
 			  file->path);
 }
 
-static int open_link(const struct target *target, const char *link, struct message_file *file)
+int open_link(const struct target *target, const char *link, struct message_file *file)
 {
 	int fd, err = open_check(target, link, file);
 	struct stat st;
@@ -105,8 +138,8 @@ static int open_link(const struct target *target, const char *link, struct messa
 }
 
 /* The mapping that was asked for; ranges may have been joined or cut since it was reported. */
-static int open_find(const struct target *target, const struct message_ask_file *ask,
-		     struct target_vma *vma)
+int open_find(const struct target *target, const struct message_ask_file *ask,
+	      struct target_vma *vma)
 {
 	struct target_maps maps;
 	uint64_t from = ask->start;

@@ -21,4 +21,22 @@
 int open_mapped(const struct target *target, const struct message_ask_file *ask,
 		struct message_file *file);
 
+/*
+ * The same of what a link leads to, or /proc/self/fd/N of a path that was walked (-EOPNOTSUPP also:
+ * on a mount that is listed nowhere). Links are of /proc/PID, or absolute.
+ */
+int open_link(const struct target *target, const char *link, struct message_file *file);
+
+/* The mapping that was asked for, with its path. 0, -ESTALE or -errno. */
+int open_find(const struct target *target, const struct message_ask_file *ask,
+	      struct target_vma *vma);
+
+/* Is it of a filesystem that answers? 0; -EOPNOTSUPP: perhaps not, or it is listed nowhere. */
+int open_check_mount(const struct target *target, uint64_t mount);
+/*
+ * And all mounts on the way to this path, which has no links in it? By a list of mounts: a file of
+ * /proc/PID, or an absolute path. 0; -ENOENT: no mount is on it; -EOPNOTSUPP.
+ */
+int open_check_way(const struct target *target, const char *list, const char *path);
+
 #endif

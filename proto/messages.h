@@ -35,6 +35,7 @@
 #define MESSAGE_RANGES_PROCESS 4096 /* the sampler keeps no more; one more is sent, and counted */
 #define MESSAGE_CGROUP_BYTES 4096
 #define MESSAGE_PATH_BYTES 512
+#define MESSAGE_OTHER_BYTES 128
 
 /* clang-format off */
 #define MESSAGES(MESSAGE) \
@@ -59,13 +60,17 @@
 	/* sampler and broker; the broker acts on what the sampler announced, and on nothing else */ \
 	MESSAGE(ASK_PROCESS,  SAMPLER,    BROKER,     ask_process,  0, RUN,   0) \
 	MESSAGE(ASK_FILE,     SAMPLER,    BROKER,     ask_file,     0, RUN,   0) \
+	MESSAGE(ASK_OTHER,    SAMPLER,    BROKER,     ask_other,    0, RUN,   0) \
 	MESSAGE(RANGES,       BROKER,     SAMPLER,    ranges,       0, RUN,   0) \
 	MESSAGE(FILE_KEY,     BROKER,     SAMPLER,    file_key,     0, RUN,   0) \
 	/* broker to worker */ \
 	MESSAGE(PROCESS_INFO, BROKER,     SYMBOLIZER, process_info, 0, RUN,   0) \
 	MESSAGE(FILE,         BROKER,     SYMBOLIZER, file,        -1, RUN,   0) \
-	/* worker to sampler; a file of its processes, or to compile, is all that it can ask for */ \
+	MESSAGE(OTHER,        BROKER,     SYMBOLIZER, other,       -1, RUN,   0) \
+	/* worker to sampler; a file of its processes, or to compile, is all that it can ask for ... */ \
 	MESSAGE(NEED_FILE,    SYMBOLIZER, SAMPLER,    need_file,    0, RUN,   200) \
+	/* ... and what lies beside it, or belongs to a process, at places that the broker knows */ \
+	MESSAGE(NEED_OTHER,   SYMBOLIZER, SAMPLER,    need_other,   0, RUN,   200) \
 	/* how to walk out of a file, once for each file; what does not fit is dropped in silence */ \
 	MESSAGE(TABLE,        SYMBOLIZER, SAMPLER,    table,        1, RUN,   200) \
 	MESSAGE(NO_TABLE,     SYMBOLIZER, SAMPLER,    table,        0, RUN,   1000) \
@@ -184,6 +189,34 @@ struct message_ask_file {
 	uint32_t unused;
 };
 
+/* Files that belong to a mapped one, or to a process; where they may lie: broker/other.c. */
+enum other_kind {
+	OTHER_BUILD_ID, /* debug information of the file with this build id (its bytes are the name) */
+	OTHER_LINK,	/* the same, as .gnu_debuglink names it */
+	OTHER_ALT,	/* what several such files share, as the last part of .gnu_debugaltlink names it */
+	OTHER_DWP,	/* NAME.dwp; without a name that of the mapped file */
+	OTHER_DWO,	/* the last part of what DW_AT_dwo_name says */
+	OTHER_PERF_MAP, /* of the process; no name */
+	OTHER_KINDS
+};
+
+/* Each place has a number: who was given the wrong file asks for the next one. */
+struct message_need_other {
+	uint32_t file_id; /* which was announced to the worker; PERF_MAP: 0 */
+	uint32_t pid;	  /* PERF_MAP: of which process; else of no meaning */
+	uint32_t kind;	  /* enum other_kind */
+	uint32_t place;	  /* where to begin to look; in the answer: where it was */
+	uint32_t bytes;	  /* of name */
+	uint8_t name[MESSAGE_OTHER_BYTES]; /* bytes of a build id, or one component of a path */
+};
+
+/* need.file_id as mapped at file.start by the process; PERF_MAP: only pid, worker and times hold. */
+struct message_ask_other {
+	struct message_ask_file file;
+	struct message_need_other need;
+	uint32_t unused;
+};
+
 struct message_range {
 	uint64_t start, end, offset, inode;
 	uint32_t dev_major, dev_minor;
@@ -241,6 +274,14 @@ struct message_file {
 	char path[MESSAGE_PATH_BYTES]; /* link text of map_files, for show, also with an error; ends in NUL */
 };
 
+/* With one fd when file.error is 0; ENOENT: there is none at any place. */
+struct message_other {
+	struct message_need_other need;
+	uint32_t unused;
+	uint64_t start_lo_ns; /* of the process, as asked */
+	struct message_file file;
+};
+
 /* file_id 0: this worker was just started and knows nothing; what it said before does not hold. */
 struct message_need_file {
 	uint32_t file_id;
@@ -280,11 +321,14 @@ struct message {
 		MESSAGE_PAYLOAD(status)
 		MESSAGE_PAYLOAD(ask_process)
 		MESSAGE_PAYLOAD(ask_file)
+		MESSAGE_PAYLOAD(ask_other)
 		MESSAGE_PAYLOAD(ranges)
 		MESSAGE_PAYLOAD(file_key)
 		MESSAGE_PAYLOAD(process_info)
 		MESSAGE_PAYLOAD(file)
+		MESSAGE_PAYLOAD(other)
 		MESSAGE_PAYLOAD(need_file)
+		MESSAGE_PAYLOAD(need_other)
 		MESSAGE_PAYLOAD(table)
 		MESSAGE_PAYLOAD(chunk)
 #undef MESSAGE_PAYLOAD

@@ -121,6 +121,11 @@ static void inbox_need_file(struct inbox *inbox, const struct message *message)
 	store_withdraw(inbox->store, inbox->worker, in->now_ns);
 }
 
+static void inbox_need_other(struct inbox *inbox, const struct message *message)
+{
+	introduce_other(inbox->introduce, inbox->worker, &message->need_other);
+}
+
 /* A worker speaks of files that it was handed, and of no others but the vdso, which all have. */
 static bool inbox_may_table(struct inbox *inbox, uint32_t file_id)
 {
@@ -153,7 +158,7 @@ int inbox_read(struct inbox *inbox, struct channel *channel, uint32_t worker)
 	static void (*const handlers[MESSAGE_COUNT])(struct inbox *, const struct message *) = {
 	    [MESSAGE_RANGES] = inbox_ranges,	   [MESSAGE_FILE_KEY] = inbox_file_key,
 	    [MESSAGE_NEED_FILE] = inbox_need_file, [MESSAGE_TABLE] = inbox_table,
-	    [MESSAGE_NO_TABLE] = inbox_no_table,
+	    [MESSAGE_NO_TABLE] = inbox_no_table,   [MESSAGE_NEED_OTHER] = inbox_need_other,
 	};
 	static struct message message;
 	int fds[MESSAGE_FDS_MAX], broken = 0;

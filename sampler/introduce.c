@@ -43,19 +43,26 @@ static bool introduce_ask_process(struct introduce *in, const struct process *p,
 	return introduce_ask(in, MESSAGE_ASK_PROCESS, &ask, ranges);
 }
 
+static struct message_ask_file introduce_question(const struct process *p, uint32_t worker,
+						  const struct file *file,
+						  const struct record_range *range)
+{
+	return (struct message_ask_file){.pid = p->pid,
+					 .worker = worker,
+					 .start_lo_ns = p->start_lo_ns,
+					 .start_hi_ns = p->start_hi_ns,
+					 .start = range->start,
+					 .end = range->end,
+					 .inode = file->inode,
+					 .dev_major = file->dev_major,
+					 .dev_minor = file->dev_minor,
+					 .file_id = file->id};
+}
+
 static bool introduce_ask_file(struct introduce *in, const struct process *p, uint32_t worker,
 			       const struct file *file, const struct record_range *range)
 {
-	struct message_ask_file ask = {.pid = p->pid,
-				       .worker = worker,
-				       .start_lo_ns = p->start_lo_ns,
-				       .start_hi_ns = p->start_hi_ns,
-				       .start = range->start,
-				       .end = range->end,
-				       .inode = file->inode,
-				       .dev_major = file->dev_major,
-				       .dev_minor = file->dev_minor,
-				       .file_id = file->id};
+	struct message_ask_file ask = introduce_question(p, worker, file, range);
 
 	return introduce_ask(in, MESSAGE_ASK_FILE, &ask, true);
 }
@@ -183,27 +190,66 @@ void introduce_exit(void *arg, const struct process *p)
 	queue_push(&in->workers->worker[introduce_worker(in, p)].process, &record, sizeof(record));
 }
 
+/* Was this worker told of it, or is it to compile it? */
+static bool introduce_may_have(const struct introduce *in, uint32_t worker, const struct file *file)
+{
+	return (file->theirs & 1u << worker) ||
+	       (file->key.inode && file_key_owner(&file->key, in->workers->n) == worker);
+}
+
+/* Some process that has it mapped, and where; NULL when none that lives has. */
+static const struct record_range *introduce_mapped(const struct introduce *in, uint32_t file_id,
+						   struct process **who)
+{
+	for (uint32_t slot = 0; slot < in->processes->used; slot++) {
+		struct process *p = *who = &in->processes->process[slot];
+		const struct record_range *ranges = processes_ranges(in->processes, p);
+
+		for (uint32_t i = 0; p->pid && !p->exited_ns && i < p->n; i++)
+			if (ranges[i].file_id == file_id)
+				return &ranges[i];
+	}
+	return NULL;
+}
+
 void introduce_file_again(struct introduce *in, uint32_t worker, uint32_t file_id)
 {
 	struct file *file = files_by_id(in->files, file_id);
+	const struct record_range *range;
+	struct process *p;
 
-	if (file && !(file->theirs & 1u << worker) &&
-	    (!file->key.inode || file_key_owner(&file->key, in->workers->n) != worker))
+	if (file && !introduce_may_have(in, worker, file))
 		return;
-	for (uint32_t slot = 0; slot < in->processes->used; slot++) {
-		struct process *p = &in->processes->process[slot];
-		const struct record_range *ranges = processes_ranges(in->processes, p);
+	range = introduce_mapped(in, file_id, &p);
+	if (range && file && introduce_ask_file(in, p, worker, file, range))
+		file->asked |= 1u << worker;
+	else if (range && !file) /* the id is forgotten: learn the ranges again, with new ids */
+		p->lost_epoch = in->processes->lost_epoch - 1;
+}
 
-		for (uint32_t i = 0; p->pid && !p->exited_ns && i < p->n; i++) {
-			if (ranges[i].file_id != file_id)
-				continue;
-			if (file && introduce_ask_file(in, p, worker, file, &ranges[i]))
-				file->asked |= 1u << worker;
-			else if (!file) /* the id is forgotten: learn the ranges again, with new ids */
-				p->lost_epoch = in->processes->lost_epoch - 1;
+void introduce_other(struct introduce *in, uint32_t worker, const struct message_need_other *need)
+{
+	static const struct file no_file;
+	static const struct record_range no_range;
+	const struct file *file = &no_file;
+	const struct record_range *range = &no_range;
+	struct message_ask_other ask = {.need = *need};
+	struct process *p;
+
+	if (need->kind == OTHER_PERF_MAP) {
+		p = processes_find(in->processes, need->pid);
+		if (!p || p->exited_ns || introduce_worker(in, p) != worker)
 			return;
-		}
+	} else {
+		file = files_by_id(in->files, need->file_id);
+		if (!file || !introduce_may_have(in, worker, file))
+			return;
+		range = introduce_mapped(in, need->file_id, &p);
+		if (!range)
+			return;
 	}
+	ask.file = introduce_question(p, worker, file, range);
+	introduce_ask(in, MESSAGE_ASK_OTHER, &ask, false);
 }
 
 void introduce_forgotten(struct introduce *in, uint32_t worker)

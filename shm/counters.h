@@ -57,7 +57,9 @@
 	COUNTER(broker_files_refused_fs, BROKER, SUM, "files refused: filesystem that may hang") \
 	COUNTER(broker_files_refused_identity, BROKER, SUM, "files refused: not the file that was mapped") \
 	COUNTER(broker_files_failed, BROKER, SUM, "files that could not be opened") \
-	COUNTER(broker_quarantined, BROKER, SUM, "requests refused: the file, device or process has ended or held up us or a worker")
+	COUNTER(broker_quarantined, BROKER, SUM, "requests refused: the file, device or process has ended or held up us or a worker") \
+	COUNTER(broker_others, BROKER, SUM, "debug files and perf maps opened and handed to a worker") \
+	COUNTER(broker_others_absent, BROKER, SUM, "requests for a debug file or a perf map that lies at none of its places")
 
 #define COUNTERS_SYMBOLIZER(COUNTER) \
 	COUNTER(symbolizer_samples, SYMBOLIZER, SUM, "samples read") \

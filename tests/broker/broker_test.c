@@ -228,6 +228,74 @@ static void test_ranges_identity_file(void **state)
 	unlink(path);
 }
 
+static struct message_ask_file ask_for(const struct victim *v)
+{
+	struct message_ask_file ask = {.file_id = 9,
+				       .pid = (uint32_t)v->pid,
+				       .start_lo_ns = v->start_ns,
+				       .start_hi_ns = v->start_ns,
+				       .start = VICTIM_ADDRESS,
+				       .end = VICTIM_ADDRESS + 4096};
+	struct message_ranges *r = &message.ranges;
+
+	ask_process(v, 1);
+	receive(&rig.to, NULL, NULL);
+	for (uint32_t i = 0; i < r->n; i++)
+		if (r->range[i].start == VICTIM_ADDRESS) {
+			ask.inode = r->range[i].inode;
+			ask.dev_major = r->range[i].dev_major;
+			ask.dev_minor = r->range[i].dev_minor;
+		}
+	receive(&rig.from_worker, NULL, NULL);
+	return ask;
+}
+
+/* What lies beside it; the sampler is told nothing. */
+static void test_others(void **state)
+{
+	struct message_ask_other ask = {
+	    .need = {.file_id = 9, .kind = OTHER_DWO, .bytes = 6, .name = "../x.y"}};
+	const char *name, *path = victim_file("beside.dwo");
+	int fds[MESSAGE_FDS_MAX];
+	struct victim v;
+	size_t fds_n;
+
+	(void)state;
+	victim_start(&v, path, 0);
+	ask.file = ask_for(&v);
+	assert_int_equal(channel_send(&rig.to, MESSAGE_ASK_OTHER, &ask, NULL, 0), 0);
+	receive(&rig.from_worker, fds, &fds_n);
+	assert_int_equal(message.type, MESSAGE_OTHER);
+	assert_int_equal(message.other.file.error, EPROTO);
+	assert_int_equal(fds_n, 0);
+	assert_count(C_broker_files_failed, 1);
+
+	name = strrchr(path, '/') + 1; /* itself */
+	ask.need.bytes = (uint32_t)strlen(name);
+	memcpy(ask.need.name, name, strlen(name));
+	assert_int_equal(channel_send(&rig.to, MESSAGE_ASK_OTHER, &ask, NULL, 0), 0);
+	receive(&rig.from_worker, fds, &fds_n);
+	assert_int_equal(message.other.file.error, 0);
+	assert_int_equal(message.other.file.file_id, 9);
+	assert_int_equal(message.other.file.key.inode, v.file.st_ino);
+	assert_int_equal(message.other.need.kind, OTHER_DWO);
+	assert_int_equal(message.other.need.file_id, 9);
+	assert_int_equal(message.other.start_lo_ns, v.start_ns);
+	assert_int_equal(fds_n, 1);
+	close(fds[0]);
+	assert_count(C_broker_others, 1);
+
+	ask.need.name[0] = 'x';
+	assert_int_equal(channel_send(&rig.to, MESSAGE_ASK_OTHER, &ask, NULL, 0), 0);
+	receive(&rig.from_worker, fds, &fds_n);
+	assert_int_equal(message.other.file.error, ENOENT);
+	assert_count(C_broker_others_absent, 1);
+	assert_count(C_broker_answers, 4);
+	assert_int_equal(channel_recv(&rig.to, &message, fds, &fds_n), -EAGAIN);
+	victim_end(&v);
+	unlink(path);
+}
+
 static void test_gone(void **state)
 {
 	struct victim v;
@@ -295,23 +363,8 @@ static void test_sampler_that_lies(void **state)
 
 static void ask_file(const struct victim *v)
 {
-	struct message_ask_file ask = {.file_id = 9,
-				       .pid = (uint32_t)v->pid,
-				       .start_lo_ns = v->start_ns,
-				       .start_hi_ns = v->start_ns,
-				       .start = VICTIM_ADDRESS,
-				       .end = VICTIM_ADDRESS + 4096};
-	struct message_ranges *r = &message.ranges;
+	struct message_ask_file ask = ask_for(v);
 
-	ask_process(v, 1);
-	receive(&rig.to, NULL, NULL);
-	for (uint32_t i = 0; i < r->n; i++)
-		if (r->range[i].start == VICTIM_ADDRESS) {
-			ask.inode = r->range[i].inode;
-			ask.dev_major = r->range[i].dev_major;
-			ask.dev_minor = r->range[i].dev_minor;
-		}
-	receive(&rig.from_worker, NULL, NULL);
 	assert_int_equal(channel_send(&rig.to, MESSAGE_ASK_FILE, &ask, NULL, 0), 0);
 	receive(&rig.to, NULL, NULL);
 	assert_int_equal(message.type, MESSAGE_FILE_KEY);
@@ -386,6 +439,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(test_ranges_identity_file),
+	    TEST(test_others),
 	    TEST(test_gone),
 	    TEST(test_worker_that_does_not_read),
 	    TEST(test_sampler_that_lies),

@@ -89,14 +89,18 @@ static void seed_file(struct message_ask_file *ask)
 size_t fuzz_seed(unsigned n, uint8_t data[FUZZ_BYTES_MAX])
 {
 	struct message_ask_process process = {
-	    .pid = 1, .worker = n, .start_hi_ns = UINT64_MAX, .exec_id = 3, .ranges = 1};
+	    .pid = 1, .start_hi_ns = UINT64_MAX, .exec_id = 3, .ranges = 1};
 	struct message_ask_file file = {
-	    .pid = 1, .worker = n, .start_hi_ns = UINT64_MAX, .file_id = 1};
+	    .pid = 1, .start_hi_ns = UINT64_MAX, .file_id = 1};
+	struct message_ask_other other = {.need = {.kind = n, .bytes = 7, .name = "x.debug"}};
 	size_t at;
 
-	if (n >= 2)
+	if (n > OTHER_KINDS)
 		return 0;
+	process.worker = file.worker = n % 2;
 	seed_file(&file);
+	other.file = file;
 	at = packets_add(data, 0, MESSAGE_ASK_PROCESS, &process, sizeof(process), 0);
-	return packets_add(data, at, MESSAGE_ASK_FILE, &file, sizeof(file), 0);
+	at = packets_add(data, at, MESSAGE_ASK_FILE, &file, sizeof(file), 0);
+	return packets_add(data, at, MESSAGE_ASK_OTHER, &other, sizeof(other), 0);
 }

@@ -157,6 +157,8 @@ size_t fuzz_seed(unsigned n, uint8_t data[FUZZ_BYTES_MAX])
 		   .rows = {0, 1 << 16 | 8}};
 	struct message_file_key key = {.file_id = 1, .key = {1, 3, 100, 7}};
 	struct message_need_file need = {.file_id = n == 1};
+	struct message_need_other other = {
+	    .file_id = 1, .pid = PID, .kind = n ? OTHER_PERF_MAP : OTHER_LINK, .bytes = 1};
 	struct message_table none = {1, n == 1};
 	size_t at = 0;
 
@@ -167,6 +169,8 @@ size_t fuzz_seed(unsigned n, uint8_t data[FUZZ_BYTES_MAX])
 	at = packets_add(data, at, MESSAGE_TABLE, &table, sizeof(table), 1);
 	at = packets_add(data, at, MESSAGE_FILE_KEY, &key, sizeof(key), 0);
 	at = packets_add(data, at, MESSAGE_NO_TABLE, &none, sizeof(none), 0);
+	at = packets_add(data, at, MESSAGE_FILE_KEY, &key, sizeof(key), 0);
+	at = packets_add(data, at, MESSAGE_NEED_OTHER, &other, sizeof(other), 0);
 	key.error = 2;
 	at = packets_add(data, at, MESSAGE_FILE_KEY, &key, sizeof(key), 0);
 	return packets_add(data, at, MESSAGE_TABLE, &table, sizeof(table), 1);

@@ -4,6 +4,7 @@
  * sends.
  */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -86,6 +87,34 @@ static void flood_files(struct liar *liar)
 
 	for (int i = 0; i < 1000; i++)
 		channel_send(&liar->worker.sampler, MESSAGE_NEED_FILE, &need, NULL, 0);
+}
+
+static void flood_others(struct liar *liar)
+{
+	struct message_need_other need = {.file_id = 1, .kind = OTHER_DWP};
+
+	for (int i = 0; i < 1000; i++)
+		channel_send(&liar->worker.sampler, MESSAGE_NEED_OTHER, &need, NULL, 0);
+}
+
+/* Within what is tolerated: what is no debug file, by all names, of all files and processes. */
+static void others(struct liar *liar)
+{
+	static const char *const names[] = {"",	     ".",	 "..",		    "../../etc/shadow",
+					    "sh/..", "/etc/shadow", "x\0y.debug", "shadow"};
+	struct message_need_other need = {.file_id = 1 + liar->told % FILES_ASKED,
+					  .pid = 1 + liar->told % FILES_ASKED,
+					  .kind = (uint32_t)lies_random(liar) % (OTHER_KINDS + 2),
+					  .place = (uint32_t)lies_random(liar) % 8,
+					  .bytes = (uint32_t)lies_random(liar) % 32};
+	const char *name = names[liar->told % (sizeof(names) / sizeof(*names))];
+
+	snprintf((char *)need.name, sizeof(need.name), "%s", name);
+	if (liar->told % 3)
+		need.bytes = (uint32_t)strlen(name);
+	if (liar->told % 100 == 99)
+		need.bytes = (uint32_t)lies_random(liar);
+	channel_send(&liar->worker.sampler, MESSAGE_NEED_OTHER, &need, NULL, 0);
 }
 
 static void flood_no_tables(struct liar *liar)
@@ -187,6 +216,8 @@ const struct lie lies_messages[] = {{"of-another", of_another, false},
 				    {"surplus-fd", surplus_fd, false},
 				    {"too-many-fds", too_many_fds, false},
 				    {"flood-files", flood_files, false},
+				    {"flood-others", flood_others, false},
+				    {"others", others, false},
 				    {"flood-no-tables", flood_no_tables, false},
 				    {"all-files", all_files, false},
 				    {"ready-again", ready_again, false},

@@ -597,6 +597,59 @@ static void test_need_file(void **state)
 	assert_int_equal(question(), MESSAGE_ASK_PROCESS);
 }
 
+static int need_other(enum other_kind kind, uint32_t file_id, uint32_t pid)
+{
+	struct message_need_other need = {.file_id = file_id,
+					  .pid = pid,
+					  .kind = kind,
+					  .place = 3,
+					  .bytes = 7,
+					  .name = "x.debug"};
+
+	assert_int_equal(channel_send(&world.worker, MESSAGE_NEED_OTHER, &need, NULL, 0), 0);
+	turn();
+	return question();
+}
+
+/* What lies beside files that the worker was told of, and the perf maps of its own processes. */
+static void test_need_other(void **state)
+{
+	uint32_t unanswered;
+
+	(void)state;
+	exec(0, 10, 10 * S);
+	mmap2(0, 10, 0x1000, 7, "/bin/x", 10 * S);
+	sample(10, 5, 0);
+	turn();
+	while (question())
+		;
+	unanswered = self.pump.introduce.unanswered;
+	assert_int_equal(need_other(OTHER_LINK, 1, 0), MESSAGE_ASK_OTHER);
+	assert_int_equal(message.ask_other.file.pid, 10);
+	assert_int_equal(message.ask_other.file.worker, 0);
+	assert_int_equal(message.ask_other.file.start, 0x1000);
+	assert_int_equal(message.ask_other.file.inode, 7);
+	assert_int_equal(message.ask_other.file.file_id, 1);
+	assert_int_equal(message.ask_other.need.kind, OTHER_LINK);
+	assert_int_equal(message.ask_other.need.place, 3);
+	assert_memory_equal(message.ask_other.need.name, "x.debug", 7);
+	/* without an answer to the sampler, nothing is waited for */
+	assert_int_equal(self.pump.introduce.unanswered, unanswered);
+	assert_int_equal(need_other(OTHER_LINK, 77, 10), 0); /* never given */
+	assert_int_equal(need_other(OTHER_LINK, 0, 10), 0);
+	assert_int_equal(need_other(OTHER_PERF_MAP, 0, 10), MESSAGE_ASK_OTHER);
+	assert_int_equal(message.ask_other.file.pid, 10);
+	assert_true(message.ask_other.file.start_hi_ns >= message.ask_other.file.start_lo_ns);
+	assert_int_equal(need_other(OTHER_PERF_MAP, 0, 11), 0); /* not known */
+	self.files.file[1].theirs = 0; /* of another worker's processes */
+	assert_int_equal(need_other(OTHER_LINK, 1, 10), 0);
+	self.files.file[1].theirs = 1;
+	task(0, PERF_RECORD_EXIT, 10, 10, 9, now);
+	turn();
+	assert_int_equal(need_other(OTHER_PERF_MAP, 0, 10), 0);
+	assert_int_equal(need_other(OTHER_LINK, 1, 10), 0); /* nobody has it mapped */
+}
+
 static void test_file_that_could_not_be_opened(void **state)
 {
 	struct message_file_key key = {.file_id = 1, .error = EOPNOTSUPP};
@@ -831,6 +884,7 @@ int main(void)
 	    TEST(test_lost_sideband_asks_again),
 	    TEST(test_broker_silent_asked_again),
 	    TEST(test_need_file),
+	    TEST(test_need_other),
 	    TEST(test_file_that_could_not_be_opened),
 	    TEST(test_hostile_messages),
 	    TEST(test_bad_records_and_books),
