@@ -97,6 +97,17 @@ const uint8_t *elfparts_data(struct elffile *file, uint64_t vaddr, uint64_t byte
 	return elffile_bytes(file, phdr.p_offset + (vaddr - phdr.p_vaddr), bytes);
 }
 
+bool elfparts_loaded(struct elffile *file, uint64_t vaddr, struct elffile_segment *segment)
+{
+	GElf_Phdr phdr;
+
+	if (!elfparts_segment(file, PT_LOAD, vaddr, &phdr) ||
+	    phdr.p_offset > file->size_bytes || phdr.p_filesz > file->size_bytes - phdr.p_offset)
+		return false;
+	*segment = (struct elffile_segment){phdr.p_offset, phdr.p_vaddr, phdr.p_filesz};
+	return true;
+}
+
 bool elfparts_code(const struct elffile *file, uint64_t vaddr, uint64_t *offset)
 {
 	for (uint32_t i = 0; i < file->segments_n; i++) {

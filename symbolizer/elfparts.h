@@ -31,6 +31,9 @@ int elfparts_eh_frame(struct elffile *file, uint64_t *vaddr, uint64_t *size, con
 /* The bytes at an address; NULL when the file does not hold all of them. */
 const uint8_t *elfparts_data(struct elffile *file, uint64_t vaddr, uint64_t bytes);
 
+/* The loaded segment, executable or not, that holds an address; false when none does. */
+bool elfparts_loaded(struct elffile *file, uint64_t vaddr, struct elffile_segment *segment);
+
 /* The file offset of an address in an executable segment; false when it is in none. */
 bool elfparts_code(const struct elffile *file, uint64_t vaddr, uint64_t *offset);
 /* The same of the program's entry. */

@@ -11,22 +11,25 @@
 /* Where struct moduledata has the address of the text, in the releases that have .go.module. */
 #define MODULE_TEXT_AT 176
 
-enum pclntab_magic {
-	MAGIC_1_2 = 0xfffffffb,
-	MAGIC_1_16 = 0xfffffffa,
-	MAGIC_1_18 = 0xfffffff0,
-	MAGIC_1_20 = 0xfffffff1,
-};
+#define PCLNTAB_STEP_BYTES 10 /* two numbers of at most five */
+/* Looked through for one number: more than any function has, and no more than two milliseconds. */
+#define PCLNTAB_STEPS_MAX (1u << 18)
+
+const uint8_t *pclntab_bytes(const struct pclntab *tab, uint64_t offset, uint64_t bytes)
+{
+	if (offset > tab->size || bytes > tab->size - offset)
+		return NULL;
+	return tab->bytes ? tab->bytes + offset
+			  : window_bytes(tab->window, tab->offset + offset, bytes);
+}
 
 /* 0 where the bytes end. */
-static uint64_t pclntab_number(const struct pclntab *tab, uint64_t offset, unsigned bytes)
+static uint64_t pclntab_number(const struct pclntab *tab, uint64_t offset, unsigned n)
 {
-	struct cursor c;
+	const uint8_t *bytes = pclntab_bytes(tab, offset, n);
+	struct cursor c = cursor_over(bytes, bytes ? n : 0);
 
-	if (offset > tab->size)
-		return 0;
-	c = cursor_over(tab->bytes + offset, tab->size - offset);
-	return cursor_number(&c, bytes);
+	return cursor_number(&c, n);
 }
 
 /* What the dynamic linker will write to an address; 0 when it writes nothing. */
@@ -105,73 +108,136 @@ static uint64_t pclntab_text_start(const struct pclntab *tab, struct elffile *fi
 	return text;
 }
 
-static int pclntab_read_header(struct pclntab *tab, struct elffile *file, uint64_t vaddr)
+/* Where the parts are, as offsets one behind the other. */
+static void pclntab_read_parts(struct pclntab *tab, uint64_t at)
+{
+	uint64_t *const parts[] = {&tab->names, &tab->units, &tab->files, &tab->steps, &tab->table};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		*parts[i] = pclntab_number(tab, at + 8 * i, 8);
+}
+
+static int pclntab_read_header(struct pclntab *tab, struct elffile *file)
 {
 	uint64_t functions = pclntab_number(tab, 8, 8);
 
 	if (pclntab_number(tab, 4, 4) != 0x08010000) /* padding, unit of code, size of pointers */
 		return -ENOENT;
 	tab->entry_bytes = 8;
-	switch (pclntab_number(tab, 0, 4)) {
-	case MAGIC_1_2:
+	tab->magic = (uint32_t)pclntab_number(tab, 0, 4);
+	switch (tab->magic) {
+	case PCLNTAB_1_2:
 		tab->table = 16;
+		/* Behind the functions and the end of the last one. */
+		tab->files = pclntab_number(tab, tab->table + 16 * functions + 8, 4);
 		break;
-	case MAGIC_1_16:
-		tab->names = pclntab_number(tab, 24, 8);
-		tab->steps = pclntab_number(tab, 48, 8);
-		tab->table = pclntab_number(tab, 56, 8);
-		tab->flags = true;
+	case PCLNTAB_1_16:
+		pclntab_read_parts(tab, 24);
 		break;
-	case MAGIC_1_18:
-	case MAGIC_1_20:
+	case PCLNTAB_1_18:
+	case PCLNTAB_1_20:
 		tab->entry_bytes = 4;
-		tab->names = pclntab_number(tab, 32, 8);
-		tab->steps = pclntab_number(tab, 56, 8);
-		tab->table = pclntab_number(tab, 64, 8);
-		tab->flags = true;
-		tab->text = pclntab_text_start(tab, file, vaddr);
+		pclntab_read_parts(tab, 32);
+		tab->text = pclntab_text_start(tab, file, tab->vaddr);
 		break;
 	default:
 		return -ENOENT;
 	}
-	if (tab->names > tab->size || tab->steps > tab->size || tab->table > tab->size ||
+	if (tab->names > tab->size || tab->units > tab->size || tab->files > tab->size ||
+	    tab->steps > tab->size || tab->table > tab->size ||
 	    functions > (tab->size - tab->table) / (2 * tab->entry_bytes))
 		return -ENOENT;
 	tab->functions = (uint32_t)functions;
 	return functions > PCLNTAB_FUNCTIONS_MAX ? -EFBIG : 0;
 }
 
-int pclntab_open(struct pclntab *tab, struct elffile *file)
+static int pclntab_find_section(struct pclntab *tab, struct elffile *file)
 {
 	static const char *const sections[] = {".gopclntab", ".data.rel.ro.gopclntab"};
 	GElf_Shdr header;
 	int err = -ENOENT;
 
 	memset(tab, 0, sizeof(*tab));
-	for (size_t i = 0; err == -ENOENT && i < sizeof(sections) / sizeof(sections[0]); i++) {
+	for (size_t i = 0; err == -ENOENT && i < sizeof(sections) / sizeof(sections[0]); i++)
 		err = elfparts_find(file, sections[i], &header);
-		if (err == 0 && header.sh_size > PCLNTAB_BYTES_MAX)
-			return -EFBIG;
-		if (err == 0)
-			err = elfparts_section(file, sections[i], &header, &tab->bytes);
-	}
 	if (err)
 		return err;
+	if (header.sh_size > PCLNTAB_BYTES_MAX)
+		return -EFBIG;
+	if (header.sh_type == SHT_NOBITS || (header.sh_flags & SHF_COMPRESSED) ||
+	    header.sh_offset > UINT64_MAX - header.sh_size)
+		return -ENOENT;
+	tab->offset = header.sh_offset;
+	tab->vaddr = header.sh_addr;
 	tab->size = header.sh_size;
-	return pclntab_read_header(tab, file, header.sh_addr);
+	return 0;
 }
 
-static const char *pclntab_name(const struct pclntab *tab, uint64_t offset)
+int pclntab_open(struct pclntab *tab, struct elffile *file)
 {
-	uint64_t left;
+	int err = pclntab_find_section(tab, file);
 
-	if (offset >= tab->size - tab->names)
-		return "";
-	left = tab->size - tab->names - offset;
-	if (!memchr(tab->bytes + tab->names + offset, 0,
-		    left < PCLNTAB_NAME_MAX ? left : PCLNTAB_NAME_MAX))
-		return "";
-	return (const char *)tab->bytes + tab->names + offset;
+	if (err)
+		return err;
+	tab->bytes = elffile_bytes(file, tab->offset, tab->size);
+	return tab->bytes ? pclntab_read_header(tab, file) : -errno;
+}
+
+int pclntab_open_in(struct pclntab *tab, struct elffile *file, struct window *window)
+{
+	int err = pclntab_find_section(tab, file);
+
+	tab->window = window;
+	return err ? err : pclntab_read_header(tab, file);
+}
+
+const char *pclntab_text(const struct pclntab *tab, uint64_t offset)
+{
+	uint64_t left = offset < tab->size ? tab->size - offset : 0, n = 128;
+
+	/* Most are short, and what is not looked at is not read. */
+	for (; left; n *= 2) {
+		uint64_t some = n < left ? n : left;
+		const uint8_t *bytes = pclntab_bytes(tab, offset, some);
+
+		if (bytes && memchr(bytes, 0, some))
+			return (const char *)bytes;
+		if (!bytes || some == left || n == PCLNTAB_NAME_MAX)
+			break;
+	}
+	return NULL;
+}
+
+/* What the formats have in common begins with the name; what follows is not. */
+static void pclntab_read_function(const struct pclntab *tab, uint64_t at,
+				  struct pclntab_function *function)
+{
+	bool oldest = tab->magic == PCLNTAB_1_2;
+	const char *name = pclntab_text(tab, tab->names + pclntab_number(tab, at, 4));
+
+	function->name = name ? name : "";
+	function->steps = (uint32_t)pclntab_number(tab, at + 12, 4);
+	function->file_steps = (uint32_t)pclntab_number(tab, at + 16, 4);
+	function->line_steps = (uint32_t)pclntab_number(tab, at + 20, 4);
+	function->pcdata_n = (uint32_t)pclntab_number(tab, at + 24, 4);
+	at += 28;
+	function->unit = 0;
+	function->start_line = 0;
+	if (!oldest) {
+		function->unit = (uint32_t)pclntab_number(tab, at, 4);
+		at += 4;
+	}
+	if (tab->magic == PCLNTAB_1_20) {
+		function->start_line = (uint32_t)pclntab_number(tab, at, 4);
+		at += 4;
+	}
+	/* The function's kind, its flags, nothing, the number. Before 1.12 all four are the number.
+	 */
+	function->flags = oldest ? 0 : (uint32_t)pclntab_number(tab, at + 1, 1);
+	function->funcdata_n = (uint32_t)pclntab_number(tab, at + 3, 1);
+	if (oldest && !function->funcdata_n)
+		function->funcdata_n = (uint32_t)pclntab_number(tab, at, 1);
+	function->pcdata = at + 4;
 }
 
 bool pclntab_function(const struct pclntab *tab, uint32_t index, struct pclntab_function *function)
@@ -188,28 +254,44 @@ bool pclntab_function(const struct pclntab *tab, uint32_t index, struct pclntab_
 		return false;
 	/* The first format counts from its beginning. */
 	at += tab->steps ? tab->table : 0;
-	if (at > tab->size || tab->size - at < 44)
+	if (!pclntab_bytes(tab, at, 44))
 		return false;
-	function->name = pclntab_name(tab, pclntab_number(tab, at + n, 4));
-	function->steps = (uint32_t)pclntab_number(tab, at + n + 12, 4);
-	/* Behind the function's kind; from 1.20 on there is one more number before it. */
-	at += n + 12 + 5 * 4 + (pclntab_number(tab, 0, 4) == MAGIC_1_20 ? 4 : 0);
-	function->flags = tab->flags ? (uint32_t)pclntab_number(tab, at + 1, 1) : 0;
+	pclntab_read_function(tab, at + n, function);
 	return true;
+}
+
+bool pclntab_find(const struct pclntab *tab, uint64_t vaddr, struct pclntab_function *function)
+{
+	unsigned n = tab->entry_bytes;
+	uint32_t low = 0, high = tab->functions;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (tab->text + pclntab_number(tab, tab->table + 2ull * n * middle, n) <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && pclntab_function(tab, low - 1, function) && vaddr >= function->start &&
+	       vaddr < function->end;
+}
+
+static void pclntab_begin_at(const struct pclntab *tab, const struct pclntab_function *function,
+			     uint32_t steps_at, struct pclntab_steps *steps)
+{
+	*steps = (struct pclntab_steps){.tab = tab,
+					.at = steps_at ? tab->steps + steps_at : 0,
+					.from = function->start,
+					.to = function->start,
+					.end = function->end,
+					.moved = -1};
 }
 
 void pclntab_begin(const struct pclntab *tab, const struct pclntab_function *function,
 		   struct pclntab_steps *steps)
 {
-	uint64_t left = tab->size - tab->steps;
-
-	memset(steps, 0, sizeof(*steps));
-	if (function->steps && function->steps < left)
-		steps->cursor =
-		    cursor_over(tab->bytes + tab->steps + function->steps, left - function->steps);
-	steps->from = steps->to = function->start;
-	steps->end = function->end;
-	steps->moved = -1;
+	pclntab_begin_at(tab, function, function->steps, steps);
 }
 
 /* At most five bytes: all functions may share the same ones. */
@@ -230,16 +312,81 @@ static uint32_t pclntab_varint(struct cursor *c)
 
 bool pclntab_next(struct pclntab_steps *steps)
 {
+	uint64_t size = steps->tab->size, left = steps->at < size ? size - steps->at : 0;
 	uint32_t change, by;
+	const uint8_t *bytes;
+	struct cursor c;
 
-	if (steps->to >= steps->end || cursor_left(&steps->cursor) == 0)
+	if (steps->to >= steps->end || steps->at == 0 || left == 0)
 		return false;
-	change = pclntab_varint(&steps->cursor);
-	by = pclntab_varint(&steps->cursor);
-	if (steps->cursor.bad || by == 0)
+	left = left < PCLNTAB_STEP_BYTES ? left : PCLNTAB_STEP_BYTES;
+	bytes = pclntab_bytes(steps->tab, steps->at, left);
+	if (!bytes)
 		return false;
+	c = cursor_over(bytes, left);
+	change = pclntab_varint(&c);
+	by = pclntab_varint(&c);
+	/* No change ends the steps, but for the first of them. */
+	if (c.bad || by == 0 || (change == 0 && steps->to > steps->from))
+		return false;
+	steps->at += left - cursor_left(&c);
 	steps->moved = (int32_t)((uint32_t)steps->moved + ((change >> 1) ^ -(change & 1)));
 	steps->from = steps->to;
 	steps->to = by < steps->end - steps->from ? steps->from + by : steps->end;
 	return true;
+}
+
+uint32_t pclntab_pcdata(const struct pclntab *tab, const struct pclntab_function *function,
+			uint32_t index)
+{
+	if (index >= function->pcdata_n)
+		return 0;
+	return (uint32_t)pclntab_number(tab, function->pcdata + 4ull * index, 4);
+}
+
+bool pclntab_funcdata(const struct pclntab *tab, const struct pclntab_function *function,
+		      uint32_t index, uint64_t *value)
+{
+	uint64_t at = function->pcdata + 4ull * function->pcdata_n;
+	unsigned n = tab->entry_bytes;
+
+	if (index >= function->funcdata_n)
+		return false;
+	if (n == 8)
+		at = (at + 7) / 8 * 8; /* addresses, since the whole table is aligned to 32 */
+	if (!pclntab_bytes(tab, at + (uint64_t)n * index, n))
+		return false;
+	*value = pclntab_number(tab, at + (uint64_t)n * index, n);
+	return n == 8 ? *value != 0 : *value != UINT32_MAX;
+}
+
+int32_t pclntab_value(const struct pclntab *tab, const struct pclntab_function *function,
+		      uint32_t steps_at, uint64_t vaddr)
+{
+	struct pclntab_steps steps;
+
+	pclntab_begin_at(tab, function, steps_at, &steps);
+	for (uint32_t i = 0; i < PCLNTAB_STEPS_MAX && pclntab_next(&steps); i++)
+		if (vaddr < steps.to)
+			return (int32_t)steps.moved;
+	return -1;
+}
+
+const char *pclntab_file(const struct pclntab *tab, const struct pclntab_function *function,
+			 int32_t number)
+{
+	uint64_t at = tab->files, text;
+
+	if (number < 0)
+		return NULL;
+	if (tab->units) {
+		text = pclntab_number(
+		    tab, tab->units + 4 * ((uint64_t)function->unit + (uint32_t)number), 4);
+		return text == UINT32_MAX ? NULL : pclntab_text(tab, tab->files + text);
+	}
+	/* The first of the numbers is how many there are, itself included. */
+	if (number == 0 || (uint64_t)number >= pclntab_number(tab, at, 4))
+		return NULL;
+	text = pclntab_number(tab, at + 4ull * (uint32_t)number, 4);
+	return text ? pclntab_text(tab, text) : NULL;
 }

@@ -66,8 +66,8 @@ static void image_make(struct image *image, uint32_t magic, const char *name, ui
 				.steps = old ? 0 : 8,
 				.table = table,
 				.functions = 1,
-				.entry_bytes = (unsigned)n,
-				.flags = !old};
+				.magic = magic,
+				.entry_bytes = (unsigned)n};
 	image->go.code = (const uint8_t *)code;
 	image->go.code_start = START;
 	image->go.code_bytes = code_n;

@@ -25,7 +25,7 @@ $(BUILD)/tests/symbolizer/ways_test: | $(BUILD)/sconce-symbolizer
 # Not built by default: it wants clang and its own run time.
 ELF_FUZZ_SRCS = tests/fuzz/elf_fuzz.c symbolizer/elffile.c symbolizer/symbols.c \
 	symbolizer/reader.c symbolizer/demangle.c symbolizer/sha256.c symbolizer/pclntab.c \
-	symbolizer/elfparts.c symbolizer/cfientry.c symbolizer/cursor.c $(SECTIONS_SRCS)
+	symbolizer/elfparts.c symbolizer/cfientry.c symbolizer/cursor.c symbolizer/window.c $(SECTIONS_SRCS)
 $(BUILD)/tests/fuzz/elf_fuzz: $(ELF_FUZZ_SRCS)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
