@@ -50,18 +50,35 @@ static void file_close(struct files *files, struct file *file)
 	file->slot = -1;
 }
 
-static void file_forget_symbols(struct files *files, struct file *file)
+/* Its names take more or less than before. */
+static void file_count(struct files *files, struct file *file)
 {
-	if (file->symbols)
-		files->symbol_bytes -= file->symbols->bytes;
+	size_t bytes = (file->symbols ? file->symbols->bytes : 0) +
+		       (file->go ? golines_bytes(file->go) : 0);
+
+	files->symbol_bytes += bytes - file->bytes;
+	file->bytes = bytes;
+}
+
+/* What can be had again from the file. False: that was nothing. */
+static bool file_forget_names(struct files *files, struct file *file)
+{
+	size_t before = file->bytes;
+
 	symbols_free(file->symbols);
 	file->symbols = NULL;
+	if (file->go)
+		golines_forget(file->go);
+	file_count(files, file);
+	return file->bytes < before;
 }
 
 /* Back to knowing nothing of what is in it. */
 static void file_forget_content(struct files *files, struct file *file)
 {
-	file_forget_symbols(files, file);
+	golines_close(file->go);
+	file->go = NULL;
+	file_forget_names(files, file);
 	if (files->tables)
 		filetable_forget(files->tables, file);
 	file_close(files, file);
@@ -217,7 +234,7 @@ void files_message(struct files *files, const struct message_file *message, int 
 	}
 	if (file->received && memcmp(&file->key, &message->key, sizeof(file->key)))
 		file_overwritten(files, file);
-	if (!file->received)
+	if (!file->received || file->slot < 0)
 		file->generation = ++files->generations;
 	file->received = true;
 	file->refused = false;
@@ -256,11 +273,17 @@ void files_mapped(struct files *files, uint32_t file_id)
 	file->key.size_bytes = (uint64_t)st.st_size;
 }
 
+bool file_is_known(const struct file *file)
+{
+	/* Go's table is read as it is asked for. */
+	return file->slot >= 0 || (!file->go && (file->symbols || file->bad));
+}
+
 void files_need(struct files *files, struct file *file, uint64_t now_ns)
 {
 	struct message_need_file need = {.file_id = file->node.key};
 
-	if (file->slot >= 0 || file->bad || file->symbols || now_ns < file->need_ns)
+	if (file_is_known(file) || now_ns < file->need_ns)
 		return;
 	/* The sampler has asked for it when it gave the id. */
 	if (file->announced && !file->received && file->need_ms == 0) {
@@ -289,10 +312,8 @@ static void files_make_room(struct files *files, const struct file *keep)
 	while (files->symbol_bytes > files->symbol_bytes_max && file) {
 		struct file *next = lru_newer(&files->table, &file->node);
 
-		if (file->symbols && file != keep) {
-			file_forget_symbols(files, file);
+		if (file != keep && file_forget_names(files, file))
 			files->evictions++;
-		}
 		file = next;
 	}
 }
@@ -306,7 +327,10 @@ static void file_keep_segments(struct file *file, const struct elffile *elf)
 	file->segments_n = elf->segments_n;
 }
 
-/* Look into the file: once for what it is, and for its names whenever the index is gone. */
+/*
+ * Look into the file: once for what it is, and for its names whenever the index is gone. Those of a
+ * Go program are in its own table; its symbols are wanted when something else of it is met, C code.
+ */
 static void file_examine(struct files *files, struct file *file)
 {
 	struct elffile elf;
@@ -322,8 +346,14 @@ static void file_examine(struct files *files, struct file *file)
 			file_keep_segments(file, &elf);
 			if (file->ids)
 				elffile_build_ids(&elf, file->ids);
+			file->go = golines_open(&elf, files->symbol_bytes_max / 2);
 		}
 		file->mapping_epoch = 0;
+		if (file->go) {
+			elffile_close(&elf);
+			files->indexed++;
+			return;
+		}
 	}
 	if (err == 0) {
 		file->symbols = symbols_build(&elf, files->symbol_bytes_max / 2);
@@ -332,7 +362,7 @@ static void file_examine(struct files *files, struct file *file)
 		elffile_close(&elf);
 	}
 	if (file->symbols) {
-		files->symbol_bytes += file->symbols->bytes;
+		file_count(files, file);
 		files->indexed++;
 		files_make_room(files, file);
 		return;
@@ -345,12 +375,30 @@ static void file_examine(struct files *files, struct file *file)
 		memory_file_failed(file->path, "names");
 }
 
-void files_find(struct files *files, struct file *file, uint64_t offset, struct files_found *found)
+static void file_find_go(struct files *files, struct file *file, uint64_t vaddr,
+			 struct lines *lines)
 {
-	const struct elffile_segment *segment;
+	golines_find(file->go, file->slot, vaddr, lines);
+	file_count(files, file);
+	files_make_room(files, file);
+}
+
+static void file_find_symbol(struct files *files, struct file *file, uint64_t vaddr,
+			     struct lines *lines)
+{
 	const char *name;
 
 	if (!file->symbols && !file->bad && file->slot >= 0)
+		file_examine(files, file);
+	if (file->symbols && (name = symbols_find(file->symbols, vaddr)))
+		lines->line[lines->n++] = (struct line){.name = name};
+}
+
+void files_find(struct files *files, struct file *file, uint64_t offset, struct files_found *found)
+{
+	const struct elffile_segment *segment;
+
+	if (!file->symbols && !file->go && !file->bad && file->slot >= 0)
 		file_examine(files, file);
 	found->lines.n = 0;
 	found->address = offset;
@@ -360,8 +408,10 @@ void files_find(struct files *files, struct file *file, uint64_t offset, struct 
 		return;
 	found->segment = (uint32_t)(segment - file->segments);
 	found->address = segment->vaddr + (offset - segment->offset);
-	if (file->symbols && (name = symbols_find(file->symbols, found->address)))
-		found->lines.line[found->lines.n++] = (struct line){.name = name};
+	if (file->go)
+		file_find_go(files, file, found->address, &found->lines);
+	if (found->lines.n == 0)
+		file_find_symbol(files, file, found->address, &found->lines);
 }
 
 const char *file_module(const struct file *file)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files that frames point into: file id -> path, identities, segments, symbol index. Indexes,
- * open files and entries are bounded; the one not used for longest goes first. A file that is
+ * The files that frames point into: file id -> path, identities, segments, symbol index, Go's table.
+ * Indexes, open files and entries are bounded; the one not used for longest goes first. A file that is
  * needed and not here is asked for (NEED_FILE), less and less often when it does not come.
  */
 #ifndef SCONCE_SYMBOLIZER_FILES_H
@@ -13,6 +13,7 @@
 #include "proto/channel.h"
 #include "shm/blame.h"
 #include "symbolizer/elffile.h"
+#include "symbolizer/golines.h"
 #include "symbolizer/line.h"
 #include "symbolizer/lru.h"
 #include "symbolizer/reader.h"
@@ -41,6 +42,8 @@ struct file {
 	struct elffile_segment *segments;
 	uint32_t segments_n;
 	struct symbols *symbols;
+	struct golines *go; /* NULL = no Go program, or not looked at yet */
+	size_t bytes;	    /* what its names take */
 	struct table_header *table; /* from here on symbolizer/filetable's */
 	size_t table_bytes;
 	bool table_none;	  /* there is none: by frame pointers */
@@ -93,6 +96,8 @@ void files_message(struct files *files, const struct message_file *message, int 
 
 /* The entry of this id, made when there is none; the vdso's is open. */
 struct file *files_get(struct files *files, uint32_t file_id);
+/* Whether all that can be known of its names is at hand. */
+bool file_is_known(const struct file *file);
 /* Ask the sampler for the file, if it is not here and it is time. */
 void files_need(struct files *files, struct file *file, uint64_t now_ns);
 /* What is at this offset of the file. */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "symbolizer/debugdata.h"
-#include "symbolizer/pclntab.h"
 
 /* A symbol as the file has it, and later as a function of the index. */
 struct raw {
@@ -222,34 +221,11 @@ static void symbols_shrink(struct builder *b)
 	s->bytes = sizeof(*s) + s->entries_n * sizeof(*s->entries) + b->names_bytes;
 }
 
-/* Go's own table is there when the symbols are stripped. */
-static void symbols_go(struct builder *b, struct elffile *file)
-{
-	struct pclntab_function function;
-	struct pclntab tab;
-
-	if (pclntab_open(&tab, file))
-		return;
-	for (uint32_t i = 0; i < tab.functions && !b->err; i++) {
-		struct elffile_symbol symbol = {.type = STT_FUNC, .bind = STB_GLOBAL};
-
-		if (!pclntab_function(&tab, i, &function) || !function.name[0] ||
-		    symbols_segment_end(b, function.start) == function.start)
-			continue;
-		symbol.value = function.start;
-		symbol.size = function.end - function.start;
-		symbol.name = function.name;
-		symbol.name_bytes = (uint32_t)strlen(function.name);
-		symbols_collect(b, &symbol);
-	}
-}
-
 /* What stripped files may have instead of .symtab. inside: opened here, as names lie in it. */
 static void symbols_stripped(struct builder *b, struct elffile *file, struct elffile *inside)
 {
 	int err = debugdata_open(file, inside);
 
-	symbols_go(b, file);
 	if (err == -ENOMEM ||
 	    (err == 0 && elffile_symbols(inside, false, symbols_collect, b) == -ENOMEM))
 		b->err = -ENOMEM;

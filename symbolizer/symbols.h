@@ -5,8 +5,7 @@
  * Intervals do not overlap. Where functions lie inside one another the inner one has its own piece;
  * where several names stand at one address the best is kept: global before weak before local, sized
  * before unsized, short before long. A symbol without a size ends where the next one begins. A
- * stripped file may have names all the same: a Go program those of its own table, others what
- * `.gnu_debugdata` holds.
+ * stripped file may have names all the same, in `.gnu_debugdata`.
  */
 #ifndef SCONCE_SYMBOLIZER_SYMBOLS_H
 #define SCONCE_SYMBOLIZER_SYMBOLS_H

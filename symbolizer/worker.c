@@ -197,7 +197,7 @@ static bool worker_wait_for_files(struct worker *w, const struct frame *frames, 
 			continue;
 		last = frames[i].file_id;
 		file = files_get(&w->files, last);
-		if (file->slot >= 0 || file->symbols || file->bad)
+		if (file_is_known(file))
 			continue;
 		files_need(&w->files, file, child_now_ns());
 		if (!file->received &&

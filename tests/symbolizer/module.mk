@@ -6,8 +6,10 @@ tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS
 tests/symbolizer/$1_LIBS = $(SYMBOLIZER_TEST_LIBS)
 endef
 $(foreach t,elf_test reader_test ring_test changing_test kallsyms_test cgroup_test define_test \
-	process_test patience_test peers_test crash_test,\
+	process_test patience_test peers_test crash_test golines_test,\
 	$(eval $(call symbolizer_test,$t)))
+
+tests/symbolizer/golines_test_SRCS += tests/symbolizer/goimage.c
 
 TESTS += tests/symbolizer/worker_test
 tests/symbolizer/worker_test_SRCS = tests/symbolizer/worker_test.c tests/symbolizer/harness.c \
@@ -24,8 +26,8 @@ $(BUILD)/tests/symbolizer/ways_test: | $(BUILD)/sconce-symbolizer
 
 # Not built by default: it wants clang and its own run time.
 ELF_FUZZ_SRCS = tests/fuzz/elf_fuzz.c symbolizer/elffile.c symbolizer/symbols.c \
-	symbolizer/reader.c symbolizer/demangle.c symbolizer/sha256.c symbolizer/pclntab.c \
-	symbolizer/elfparts.c symbolizer/cfientry.c symbolizer/cursor.c symbolizer/window.c $(SECTIONS_SRCS)
+	symbolizer/reader.c symbolizer/demangle.c symbolizer/sha256.c symbolizer/elfparts.c \
+	symbolizer/cfientry.c symbolizer/cursor.c symbolizer/window.c $(SECTIONS_SRCS)
 $(BUILD)/tests/fuzz/elf_fuzz: $(ELF_FUZZ_SRCS)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
