@@ -134,7 +134,7 @@ $(LIFE_DIR)/%: $(LIFE_SOURCES)
 # Go's, where there is a Go that is recent enough; with cgo where it finds a C compiler.
 GO ?= $(shell command -v go || ls /usr/local/go/bin/go 2>/dev/null)
 GO_DIR = $(BUILD)/bench/workloads/go
-GO_PROGRAMS = go-chain go-bare go-pie go-cgo
+GO_PROGRAMS = go-chain go-bare go-pie go-cgo go-lines go-lines-bare
 # Files of one release and what it builds from, the release itself when it is not the one that is here.
 GO_RELEASE = $(patsubst go,,$(notdir $(@D)))
 GO_WITHOUT_VCS = $(if $(filter $(addprefix go1.1,0.% 1.% 2.% 3.% 4.% 5.% 6.% 7.%),$1),,-buildvcs=false)
@@ -142,6 +142,7 @@ GO_ENV = GOCACHE=$(abspath $(BUILD))/gocache GOPATH=$(abspath $(BUILD))/go GOENV
 	GOTOOLCHAIN=$(or $(GO_RELEASE),local) GOFLAGS=$(call GO_WITHOUT_VCS,$(GO_RELEASE))
 GO_BUILD = $(call say,LOAD,$@); mkdir -p $(@D) && cd bench/workloads/go && $(GO_ENV) $1 $(GO) build $2 -o $(abspath $@)
 GO_CHAIN = bench/workloads/go/chain/chain.go
+GO_LINES = $(addprefix bench/workloads/go/lines/,lines.go empty.s)
 GO_CGO = bench/workloads/go/cgo/cgo.go bench/workloads/go/cgo/part.c
 ifneq ($(GO),)
 workloads: $(addprefix $(GO_DIR)/,$(GO_PROGRAMS))
@@ -158,6 +159,10 @@ $(addsuffix /go-bare,$(GO_DIR) $(addprefix $(GO_DIR)/,$(GO_RELEASES))): $(GO_CHA
 	$(Q)$(call GO_BUILD,CGO_ENABLED=0,-ldflags='-s -w') ./chain
 $(addsuffix /go-pie,$(GO_DIR) $(addprefix $(GO_DIR)/,$(GO_RELEASES))): $(GO_CHAIN)
 	$(Q)$(call GO_BUILD,CGO_ENABLED=0,-buildmode=pie) ./chain
+$(addsuffix /go-lines,$(GO_DIR) $(addprefix $(GO_DIR)/,$(GO_RELEASES))): $(GO_LINES)
+	$(Q)$(call GO_BUILD,CGO_ENABLED=0,) ./lines
+$(addsuffix /go-lines-bare,$(GO_DIR) $(addprefix $(GO_DIR)/,$(GO_RELEASES))): $(GO_LINES)
+	$(Q)$(call GO_BUILD,CGO_ENABLED=0,-ldflags='-s -w') ./lines
 $(addsuffix /go-cgo,$(GO_DIR) $(addprefix $(GO_DIR)/,$(GO_RELEASES))): $(GO_CGO)
 	$(Q)$(call GO_BUILD,CGO_ENABLED=1 CGO_CFLAGS='-O2 -fomit-frame-pointer -fno-optimize-sibling-calls',) ./cgo
 
