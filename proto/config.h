@@ -75,6 +75,7 @@ struct config_runtime { /* facts about the machine, and what follows from them *
 	uint64_t start_ns; /* CLOCK_BOOTTIME at which the supervisor was started */
 	uint8_t instance[16]; /* random: makes profile ids unique */
 	char host_name[65], host_id[65], host_arch[32], os_release[65];
+	char kernel_build_id[129]; /* of the GNU linker, in hex; "" = not known */
 	char lacks[CONFIG_TEXT_BYTES]; /* what the machine does not give: "CAP_SYSLOG, io_uring" */
 };
 

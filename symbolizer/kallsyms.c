@@ -6,14 +6,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#define HASH_BEGIN	0xcbf29ce484222325ull
 #define CHUNK_BYTES	65536
 #define LINE_BYTES_MAX	1024
 #define ENTRIES_MAX	(4u << 20)
 #define NAMES_BYTES_MAX (128u << 20)
 #define MODULES_MAX	4096
 #define REFRESH_NS	10000000000ull
-/* Farther behind the last symbol is no function of it but memory of something else. */
+/* Farther behind a symbol is no function of it but memory of something else. Where the next one is of
+ * another module, or there is none, nothing says where it ends. */
 #define FUNCTION_BYTES_MAX (4u << 20)
+#define LAST_BYTES_MAX	   (64u << 10)
+#define PROGRAM_BYTES_MAX  (256u << 10)
+/* To read all of it again takes a tenth of a second. In vain, less and less often. */
+#define RELOAD_FIRST_NS 10000000000ull
+#define RELOAD_LAST_NS	640000000000ull
 
 typedef void line_fn(void *arg, char *line);
 
@@ -60,6 +67,15 @@ static uint32_t kallsyms_intern(struct kallsyms *k, const char *name, size_t n)
 	return k->names_bytes - (uint32_t)n - 1;
 }
 
+/* BPF programs and what is made for ftrace and kprobes: the list of modules says nothing of them. */
+static bool kallsyms_passing(const char *module, size_t n)
+{
+	static const char builtin[] = "__builtin__";
+
+	return (n == 3 && memcmp(module, "bpf", 3) == 0) ||
+	       (n >= sizeof(builtin) - 1 && memcmp(module, builtin, sizeof(builtin) - 1) == 0);
+}
+
 /* Symbols of a module stand together, so that the last one is mostly the right one. */
 static uint16_t kallsyms_module(struct kallsyms *k, const char *name, size_t n)
 {
@@ -77,7 +93,8 @@ static uint16_t kallsyms_module(struct kallsyms *k, const char *name, size_t n)
 			return 0;
 		k->modules = p;
 	}
-	k->modules[k->modules_n] = (struct kallsyms_module){kallsyms_intern(k, name, n), 0};
+	k->modules[k->modules_n] = (struct kallsyms_module){
+	    .name = kallsyms_intern(k, name, n), .passing = kallsyms_passing(name, n)};
 	return (uint16_t)k->modules_n++;
 }
 
@@ -163,9 +180,31 @@ static void kallsyms_sort(struct kallsyms *k)
 	k->entries_n = n;
 }
 
+static uint64_t kallsyms_hash(uint64_t hash, const void *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ ((const uint8_t *)bytes)[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+static void kallsyms_hash_passing(struct kallsyms *k)
+{
+	k->passing_hash = HASH_BEGIN;
+	for (uint32_t i = 0; i < k->entries_n; i++) {
+		const struct kallsyms_entry *entry = &k->entries[i];
+		const char *name = k->names + entry->name;
+
+		if (!k->modules[entry->module].passing)
+			continue;
+		k->passing_hash = kallsyms_hash(k->passing_hash, &entry->addr, sizeof(entry->addr));
+		k->passing_hash = kallsyms_hash(k->passing_hash, name, strlen(name));
+	}
+}
+
 static void kallsyms_load(struct kallsyms *k)
 {
 	k->loaded = true;
+	k->loaded_ns = 0;
 	k->entries_n = k->modules_n = k->names_bytes = 0;
 	/* Offset 0 is "", which is also what stands where the arena is full. */
 	kallsyms_intern(k, "", 0);
@@ -176,6 +215,7 @@ static void kallsyms_load(struct kallsyms *k)
 		return;
 	kallsyms_each_line(k->fd, kallsyms_parse_line, k);
 	kallsyms_sort(k);
+	kallsyms_hash_passing(k);
 }
 
 void kallsyms_open(struct kallsyms *k, int fd, int modules_fd)
@@ -183,6 +223,7 @@ void kallsyms_open(struct kallsyms *k, int fd, int modules_fd)
 	memset(k, 0, sizeof(*k));
 	k->fd = fd;
 	k->modules_fd = modules_fd;
+	k->reload_ns = RELOAD_FIRST_NS;
 }
 
 void kallsyms_close(struct kallsyms *k)
@@ -191,6 +232,19 @@ void kallsyms_close(struct kallsyms *k)
 	free(k->modules);
 	free(k->names);
 	memset(k, 0, sizeof(*k));
+}
+
+/* Where this entry's function ends at the latest. */
+static uint64_t kallsyms_end(const struct kallsyms *k, uint32_t i)
+{
+	const struct kallsyms_entry *entry = &k->entries[i];
+	uint64_t most = FUNCTION_BYTES_MAX;
+
+	if (k->modules[entry->module].passing)
+		most = PROGRAM_BYTES_MAX;
+	else if (i + 1 == k->entries_n || entry[1].module != entry->module)
+		most = LAST_BYTES_MAX;
+	return entry->addr + most;
 }
 
 bool kallsyms_find(struct kallsyms *k, uint64_t addr, struct kallsyms_found *found)
@@ -209,10 +263,14 @@ bool kallsyms_find(struct kallsyms *k, uint64_t addr, struct kallsyms_found *fou
 		else
 			high = middle;
 	}
-	if (low == 0)
+	if (low == 0 || addr >= kallsyms_end(k, low - 1)) {
+		k->missed = true;
 		return false;
+	}
 	entry = &k->entries[low - 1];
-	if (addr - entry->addr > FUNCTION_BYTES_MAX || k->names[entry->name] == 0)
+	if (k->modules[entry->module].passing)
+		k->missed = k->passing_used = true;
+	if (k->names[entry->name] == 0)
 		return false;
 	found->name = k->names + entry->name;
 	found->module = k->names + k->modules[entry->module].name;
@@ -228,26 +286,61 @@ static void kallsyms_hash_line(void *arg, char *line)
 {
 	uint64_t *hash = arg;
 	const char *last = strrchr(line, ' ');
-	size_t n = strcspn(line, " ");
 
-	for (size_t i = 0; i < n; i++)
-		*hash = (*hash ^ (uint8_t)line[i]) * 0x100000001b3ull;
-	for (; last && *last; last++)
-		*hash = (*hash ^ (uint8_t)*last) * 0x100000001b3ull;
+	*hash = kallsyms_hash(*hash, line, strcspn(line, " "));
+	*hash = kallsyms_hash(*hash, last ? last : "", last ? strlen(last) : 0);
 }
 
-bool kallsyms_refresh(struct kallsyms *k, uint64_t now_ns)
+static bool kallsyms_modules_changed(struct kallsyms *k, uint64_t now_ns)
 {
-	uint64_t hash = 0xcbf29ce484222325ull;
+	uint64_t hash = HASH_BEGIN;
 	bool changed;
 
-	if (!k->loaded || now_ns - k->checked_ns < REFRESH_NS)
+	if (now_ns - k->checked_ns < REFRESH_NS)
 		return false;
 	kallsyms_each_line(k->modules_fd, kallsyms_hash_line, &hash);
 	changed = k->checked_ns != 0 && hash != k->modules_hash;
 	k->modules_hash = hash;
 	k->checked_ns = now_ns;
-	if (changed)
-		k->loaded = false;
 	return changed;
+}
+
+/*
+ * What tells of new BPF programs is an address that was asked for: one that nothing is known of, or
+ * that is in a program, which may be another by now. Answers are kept by who asked, so a program that
+ * is in use is asked for again and again only while more of its addresses are seen for the first
+ * time; and one that took another's place may be seen nowhere else, so that all is read again from
+ * time to time as long as any is in use.
+ */
+static bool kallsyms_programs_changed(struct kallsyms *k, uint64_t now_ns)
+{
+	uint64_t hash = k->passing_hash, since_ns;
+
+	if (k->loaded_ns == 0)
+		k->loaded_ns = now_ns;
+	since_ns = now_ns - k->loaded_ns;
+	if (!(k->missed && since_ns >= k->reload_ns) &&
+	    !(k->passing_used && since_ns >= RELOAD_LAST_NS))
+		return false;
+	kallsyms_load(k);
+	k->loaded_ns = now_ns;
+	k->missed = false;
+	if (k->passing_hash == hash) {
+		k->reload_ns = k->reload_ns * 2 < RELOAD_LAST_NS ? k->reload_ns * 2 : RELOAD_LAST_NS;
+		return false;
+	}
+	k->reload_ns = RELOAD_FIRST_NS;
+	k->passing_used = false;
+	return true;
+}
+
+bool kallsyms_refresh(struct kallsyms *k, uint64_t now_ns)
+{
+	if (!k->loaded)
+		return false;
+	if (kallsyms_modules_changed(k, now_ns)) {
+		k->loaded = k->passing_used = false;
+		return true;
+	}
+	return kallsyms_programs_changed(k, now_ns);
 }

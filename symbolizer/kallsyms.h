@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of kernel functions, from /proc/kallsyms. Read once, when the first kernel frame asks, and
- * again when the list of modules has changed.
+ * Names of kernel functions, modules and BPF programs included, from /proc/kallsyms. Read once, when
+ * the first kernel frame asks, and again when the list of modules has changed, or when what was asked
+ * for may be in a BPF program that came since.
  *
  * No absolute kernel address leaves this module: an offset counts from the start of the kernel's
  * text, or of the module's. Where the kernel hides its addresses (kptr_restrict) nothing is found.
@@ -21,13 +22,17 @@ struct kallsyms_entry {
 
 struct kallsyms_module {
 	uint32_t name;
+	bool passing;  /* its symbols come and go by themselves */
 	uint64_t base; /* its lowest function */
 };
 
 struct kallsyms {
 	int fd, modules_fd;
 	bool loaded;
+	bool missed;	   /* nothing was known of an address, or only what may be old */
+	bool passing_used; /* somebody keeps what a program was called */
 	uint64_t modules_hash, checked_ns;
+	uint64_t passing_hash, loaded_ns, reload_ns; /* loaded_ns 0 = just now */
 	struct kallsyms_entry *entries;
 	struct kallsyms_module *modules;
 	char *names;
@@ -35,7 +40,7 @@ struct kallsyms {
 };
 
 struct kallsyms_found {
-	const char *name;   /* valid until kallsyms_refresh() gives true */
+	const char *name;   /* valid until kallsyms_refresh() */
 	const char *module; /* "" = the kernel itself */
 	uint64_t offset;    /* from the start of the text of either */
 };
@@ -46,7 +51,7 @@ void kallsyms_close(struct kallsyms *kallsyms);
 
 bool kallsyms_find(struct kallsyms *kallsyms, uint64_t addr, struct kallsyms_found *found);
 
-/* Look, at most every ten seconds, whether modules came or went. True: forget what was found. */
+/* Look, at most every ten seconds, whether there are others now. True: forget what was found. */
 bool kallsyms_refresh(struct kallsyms *kallsyms, uint64_t now_ns);
 
 #endif

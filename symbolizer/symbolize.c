@@ -22,12 +22,13 @@ struct symbolize_cached {
 #define KERNEL_GENERATION (1ull << 63)
 
 int symbolize_open(struct symbolize *s, struct define *define, struct files *files,
-		   struct kallsyms *kallsyms)
+		   struct kallsyms *kallsyms, const char *kernel_build_id)
 {
 	memset(s, 0, sizeof(*s));
 	s->define = define;
 	s->files = files;
 	s->kallsyms = kallsyms;
+	s->kernel_build_id = kernel_build_id;
 	s->cache = calloc(CACHE_SLOTS, sizeof(*s->cache));
 	return s->cache ? 0 : -ENOMEM;
 }
@@ -98,12 +99,15 @@ static uint32_t symbolize_name(struct symbolize *s, uint32_t mapping, uint64_t a
 	return symbolize_location(s, mapping, address, type, &lines);
 }
 
-/* A mapping that is no file. */
-static uint32_t symbolize_plain_mapping(struct symbolize *s, const char *name)
+/* Of the kernel or a module of it: no file. The id is the kernel's; modules have others. */
+static uint32_t symbolize_kernel_mapping(struct symbolize *s, const char *name,
+					 const char *build_id)
 {
 	struct symbol_mapping mapping = {.file = symbolize_text(s, name)};
 
-	return mapping.file ? define_mapping(s->define, &mapping) : 0;
+	if (!mapping.file || symbolize_optional(s, build_id, &mapping.gnu_build_id))
+		return 0;
+	return define_mapping(s->define, &mapping);
 }
 
 /*
@@ -171,7 +175,7 @@ static uint32_t symbolize_kernel(struct symbolize *s, uint64_t addr,
 	*outcome = kallsyms_find(s->kallsyms, addr, &found) ? FRAME_NAMED : FRAME_UNNAMED;
 	if (found.module[0])
 		snprintf(module, sizeof(module), "[%.100s]", found.module);
-	mapping = symbolize_plain_mapping(s, module);
+	mapping = symbolize_kernel_mapping(s, module, found.module[0] ? "" : s->kernel_build_id);
 	if (!mapping)
 		return 0;
 	return symbolize_name(s, mapping, found.offset, SYMBOL_FRAME_KERNEL, found.name);

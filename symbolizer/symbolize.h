@@ -24,16 +24,18 @@ struct symbolize {
 	struct kallsyms *kallsyms;
 	struct symbolize_cached *cache;
 	uint32_t kernel_generation;
+	const char *kernel_build_id; /* in hex; "" = not known */
 	uint32_t locations[SYMBOL_STACK_FRAMES_MAX];
 	uint32_t locations_n;
 	uint64_t outcomes[FRAME_OUTCOMES]; /* of the present stack */
 };
 
+/* All of it stays the caller's. */
 int symbolize_open(struct symbolize *s, struct define *define, struct files *files,
-		   struct kallsyms *kallsyms);
+		   struct kallsyms *kallsyms, const char *kernel_build_id);
 void symbolize_close(struct symbolize *s);
 
-/* Modules came or went: kernel frames may be called otherwise now. */
+/* Modules or programs came or went: kernel frames may be called otherwise now. */
 void symbolize_forget_kernel(struct symbolize *s);
 
 void symbolize_begin(struct symbolize *s);

@@ -67,7 +67,8 @@ int worker_open(struct worker *w, struct child *child)
 	if (err == 0)
 		err = processes_open(&w->processes, config->processes_max, config->ranges_max);
 	if (err == 0)
-		err = symbolize_open(&w->symbolize, &w->define, &w->files, &w->kallsyms);
+		err = symbolize_open(&w->symbolize, &w->define, &w->files, &w->kallsyms,
+				     config->runtime.kernel_build_id);
 	if (err)
 		return err;
 	patience_init(&w->patience, child_now_ns());

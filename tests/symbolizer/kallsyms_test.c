@@ -114,6 +114,65 @@ static void test_refresh(void **state)
 	close(modules);
 }
 
+#define KERNEL "ffffffff81000000 T _text\nffffffff81000100 T copy\n"
+#define MODULE "ffffffffc0001000 t first\t[mod]\n"
+
+/* BPF programs come and go, and no list of modules says so. */
+static void test_programs(void **state)
+{
+	int fd = text_fd(KERNEL MODULE);
+	int modules = text_fd("mod 16384 1 - Live 0xffffffffc0001000\n");
+	struct kallsyms_found found;
+	struct kallsyms k;
+
+	(void)state;
+	kallsyms_open(&k, fd, modules);
+	expect(&k, 0xffffffff81000101, "copy", "", 0x101);
+	assert_false(kallsyms_refresh(&k, 100 * SECOND));
+	rewrite(fd, KERNEL MODULE "ffffffffc0040000 t bpf_prog_6deef7357e7b4530_one\t[bpf]\n");
+	/* As long as nobody asks nothing is read. */
+	expect(&k, 0xffffffff81000102, "copy", "", 0x102);
+	assert_false(kallsyms_refresh(&k, 200 * SECOND));
+	/* Behind the last function of a module is not that function. */
+	assert_false(kallsyms_find(&k, 0xffffffffc0040010, &found));
+	assert_true(kallsyms_refresh(&k, 201 * SECOND));
+	expect(&k, 0xffffffffc0040010, "bpf_prog_6deef7357e7b4530_one", "bpf", 0x10);
+	/* Another in its place: the address says nothing, but it is asked for. */
+	rewrite(fd, KERNEL MODULE "ffffffffc0040000 t bpf_prog_bcf7977d3b93787c_two\t[bpf]\n");
+	assert_false(kallsyms_refresh(&k, 202 * SECOND)); /* too early */
+	assert_true(kallsyms_refresh(&k, 212 * SECOND));
+	expect(&k, 0xffffffffc0040010, "bpf_prog_bcf7977d3b93787c_two", "bpf", 0x10);
+	/* In vain, less and less often: after 10 s, 20 s, 40 s. */
+	assert_false(kallsyms_refresh(&k, 223 * SECOND));
+	expect(&k, 0xffffffffc0040020, "bpf_prog_bcf7977d3b93787c_two", "bpf", 0x20);
+	rewrite(fd, KERNEL MODULE);
+	assert_false(kallsyms_refresh(&k, 242 * SECOND));
+	assert_true(kallsyms_refresh(&k, 244 * SECOND));
+	assert_false(kallsyms_find(&k, 0xffffffffc0040020, &found));
+	kallsyms_close(&k);
+	close(fd);
+	close(modules);
+}
+
+/* Nobody asks any more, because the answer is kept: once in ten minutes all the same. */
+static void test_programs_late(void **state)
+{
+	int fd = text_fd(KERNEL "ffffffffc0040000 t bpf_prog_6deef7357e7b4530_one\t[bpf]\n");
+	struct kallsyms k;
+
+	(void)state;
+	kallsyms_open(&k, fd, -1);
+	expect(&k, 0xffffffffc0040010, "bpf_prog_6deef7357e7b4530_one", "bpf", 0x10);
+	assert_false(kallsyms_refresh(&k, 100 * SECOND));
+	assert_false(kallsyms_refresh(&k, 111 * SECOND)); /* it is the same */
+	rewrite(fd, KERNEL "ffffffffc0040000 t bpf_prog_bcf7977d3b93787c_two\t[bpf]\n");
+	assert_false(kallsyms_refresh(&k, 600 * SECOND));
+	assert_true(kallsyms_refresh(&k, 752 * SECOND));
+	expect(&k, 0xffffffffc0040010, "bpf_prog_bcf7977d3b93787c_two", "bpf", 0x10);
+	kallsyms_close(&k);
+	close(fd);
+}
+
 /* Lines that straddle the pieces in which the file is read. */
 static void test_long(void **state)
 {
@@ -143,6 +202,8 @@ int main(void)
 	    cmocka_unit_test(test_names),
 	    cmocka_unit_test(test_hidden),
 	    cmocka_unit_test(test_refresh),
+	    cmocka_unit_test(test_programs),
+	    cmocka_unit_test(test_programs_late),
 	    cmocka_unit_test(test_long),
 	};
 

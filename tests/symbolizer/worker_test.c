@@ -88,6 +88,7 @@ static void configure(struct config *config)
 	config->process_queue_bytes = 1 << 16;
 	config->output_queue_bytes = 1 << 20;
 	config->log_bytes = 1 << 20;
+	strcpy(config->runtime.kernel_build_id, "48dc540c");
 }
 
 static void introduce(struct harness *h, const struct self *self)
@@ -168,6 +169,11 @@ static void test_names(void **state)
 	location = harness_definition(&h, out.epoch, SYMBOL_LOCATION, stack->locations[0]);
 	assert_int_equal(location->frame_type, SYMBOL_FRAME_KERNEL);
 	assert_int_equal(location->address, 0x123); /* nothing of where the kernel lies */
+	mapping = harness_definition(&h, out.epoch, SYMBOL_MAPPING, location->mapping);
+	assert_string_equal(harness_string(&h, out.epoch, mapping->gnu_build_id), "48dc540c");
+	location = harness_definition(&h, out.epoch, SYMBOL_LOCATION, stack->locations[1]);
+	mapping = harness_definition(&h, out.epoch, SYMBOL_MAPPING, location->mapping);
+	assert_int_equal(mapping->gnu_build_id, 0); /* a module's is another */
 	location = harness_definition(&h, out.epoch, SYMBOL_LOCATION, stack->locations[3]);
 	mapping = harness_definition(&h, out.epoch, SYMBOL_MAPPING, location->mapping);
 	assert_non_null(mapping);
