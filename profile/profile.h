@@ -37,7 +37,7 @@ struct profile_function {
 
 struct profile_mapping {
 	uint32_t file;				     /* string: path, "[kernel]" */
-	uint32_t gnu_build_id, go_build_id, htlhash; /* strings in hex, 0 = none */
+	uint32_t gnu_build_id, go_build_id, htlhash; /* strings, Go's not in hex; 0 = none */
 	uint64_t start, limit, offset;
 };
 

@@ -95,7 +95,7 @@ enum symbol_frame_type {
 struct symbol_mapping {
 	struct symbol_header header;
 	uint32_t file; /* string: path, "[kernel]", "[vdso]" */
-	uint32_t gnu_build_id, go_build_id, htlhash; /* strings in hex, 0 = none */
+	uint32_t gnu_build_id, go_build_id, htlhash; /* strings, Go's not in hex; 0 = none */
 	uint64_t start, limit, offset; /* of the file's text, as the OTLP mapping wants them */
 };
 

@@ -11,6 +11,7 @@
 
 #define HTLHASH_PIECE_BYTES 4096
 #define NOTES_BYTES_MAX	    65536
+#define NOTE_SECTIONS_MAX   16
 #define NT_GO_BUILD_ID	    4
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -242,6 +243,16 @@ void elffile_htlhash(struct reader *reader, int slot, uint64_t size_bytes, char 
 	elffile_hex(text, digest, 16);
 }
 
+/* Words and '/', as `go tool buildid` prints it; nothing where it is something else. */
+static void elffile_text(char *text, const char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (bytes[i] <= ' ' || bytes[i] > '~')
+			return;
+	memcpy(text, bytes, n);
+	text[n] = 0;
+}
+
 static void elffile_read_notes(Elf_Data *data, struct elffile_ids *ids)
 {
 	size_t offset = 0, name, desc;
@@ -257,31 +268,47 @@ static void elffile_read_notes(Elf_Data *data, struct elffile_ids *ids)
 		    memcmp(bytes + name, "GNU", 4) == 0)
 			elffile_hex(ids->gnu, bytes + desc, note.n_descsz);
 		if (note.n_type == NT_GO_BUILD_ID && memcmp(bytes + name, "Go", 3) == 0)
-			elffile_hex(ids->go, bytes + desc, note.n_descsz);
+			elffile_text(ids->go, bytes + desc, note.n_descsz);
 	}
+}
+
+static void elffile_read_notes_at(struct elffile *file, uint64_t offset, uint64_t bytes,
+				  uint64_t align, struct elffile_ids *ids)
+{
+	Elf_Data *data;
+
+	if (bytes == 0 || bytes > NOTES_BYTES_MAX ||
+	    elffile_load(file, (const uint64_t[1][2]){{offset, bytes}}, 1))
+		return;
+	data = elf_getdata_rawchunk(file->elf, (int64_t)offset, bytes,
+				    align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	if (data)
+		elffile_read_notes(data, ids);
 }
 
 void elffile_build_ids(struct elffile *file, struct elffile_ids *ids)
 {
-	size_t n = 0;
+	size_t n = 0, notes = 0;
+	GElf_Phdr phdr;
+	GElf_Shdr shdr;
 
 	ids->gnu[0] = ids->go[0] = 0;
 	if (elf_getphdrnum(file->elf, &n))
 		return;
-	for (size_t i = 0; i < n; i++) {
-		GElf_Phdr phdr;
-		Elf_Data *data;
-
-		if (!gelf_getphdr(file->elf, (int)i, &phdr) || phdr.p_type != PT_NOTE ||
-		    phdr.p_filesz == 0 || phdr.p_filesz > NOTES_BYTES_MAX)
-			continue;
-		if (elffile_load(file, (const uint64_t[1][2]){{phdr.p_offset, phdr.p_filesz}}, 1))
-			continue;
-		data = elf_getdata_rawchunk(file->elf, (int64_t)phdr.p_offset, phdr.p_filesz,
-					    phdr.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-		if (data)
-			elffile_read_notes(data, ids);
-	}
+	for (size_t i = 0; i < n; i++)
+		if (gelf_getphdr(file->elf, (int)i, &phdr) && phdr.p_type == PT_NOTE)
+			elffile_read_notes_at(file, phdr.p_offset, phdr.p_filesz, phdr.p_align,
+					      ids);
+	if (ids->gnu[0])
+		return;
+	/* Go's linker has a segment for its own note, and for GNU's a section alone. */
+	for (Elf_Scn *s = elf_nextscn(file->elf, NULL); s && notes < NOTE_SECTIONS_MAX;
+	     s = elf_nextscn(file->elf, s))
+		if (gelf_getshdr(s, &shdr) && shdr.sh_type == SHT_NOTE) {
+			elffile_read_notes_at(file, shdr.sh_offset, shdr.sh_size,
+					      shdr.sh_addralign, ids);
+			notes++;
+		}
 }
 
 const uint8_t *elffile_bytes(struct elffile *file, uint64_t offset, uint64_t bytes)

@@ -33,10 +33,10 @@ struct elffile_segment {
 	uint64_t offset, vaddr, bytes; /* bytes in the file */
 };
 
-/* Identities, in hex; "" = none. */
+/* Identities, in hex, Go's as its text; "" = none. */
 struct elffile_ids {
 	char gnu[ELFFILE_ID_TEXT_BYTES];
-	char go[ELFFILE_ID_TEXT_BYTES]; /* Go's own id is text, passed on in hex all the same */
+	char go[ELFFILE_ID_TEXT_BYTES];
 	char htlhash[33];
 };
 

@@ -201,6 +201,56 @@ static void test_ids(void **state)
 	}
 }
 
+/* As Go's linker writes them: a segment for its own, a section alone for GNU's. */
+static void test_ids_in_sections(void **state)
+{
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr phdr;
+		Elf64_Shdr sections[3];
+		Elf64_Nhdr go;
+		char go_name[4], go_id[8];
+		Elf64_Nhdr gnu;
+		char gnu_name[4];
+		uint8_t gnu_id[4];
+	} f = {.header = {.e_type = ET_EXEC,
+			  .e_machine = EM_X86_64,
+			  .e_version = EV_CURRENT,
+			  .e_phoff = offsetof(__typeof__(f), phdr),
+			  .e_phentsize = sizeof(Elf64_Phdr),
+			  .e_phnum = 1,
+			  .e_shoff = offsetof(__typeof__(f), sections),
+			  .e_shentsize = sizeof(Elf64_Shdr),
+			  .e_shnum = 3},
+	       .phdr = {.p_type = PT_NOTE,
+			.p_offset = offsetof(__typeof__(f), go),
+			.p_filesz = sizeof(Elf64_Nhdr) + 12,
+			.p_align = 4},
+	       .sections = {[2] = {.sh_type = SHT_NOTE,
+				   .sh_offset = offsetof(__typeof__(f), gnu),
+				   .sh_size = sizeof(Elf64_Nhdr) + 8,
+				   .sh_addralign = 4}},
+	       .go = {4, 8, 4},
+	       .go_name = "Go",
+	       .go_id = "aB_-/09z",
+	       .gnu = {4, 4, NT_GNU_BUILD_ID},
+	       .gnu_name = "GNU",
+	       .gnu_id = {1, 0x23, 0xab, 0xff}};
+	struct elffile_ids ids;
+	int fd;
+
+	(void)state;
+	memcpy(f.header.e_ident, ELFMAG "\2\1\1", 7);
+	for (int printable = 1; printable >= 0; printable--) {
+		f.go_id[3] = printable ? '-' : '\n';
+		fd = memfd_create("made", MFD_CLOEXEC);
+		assert_int_equal(write(fd, &f, sizeof(f)), sizeof(f));
+		symbols_free(build_fd(fd, sizeof(f), &ids));
+		assert_string_equal(ids.gnu, "0123abff");
+		assert_string_equal(ids.go, printable ? "aB_-/09z" : "");
+	}
+}
+
 /* --- An ELF file of our own, of which everything is known. --- */
 
 struct made {
@@ -620,7 +670,7 @@ int main(void)
 	    cmocka_unit_test(test_ids),		 cmocka_unit_test(test_made),
 	    cmocka_unit_test(test_hostile),	 cmocka_unit_test(test_mutations),
 	    cmocka_unit_test(test_demangle),	 cmocka_unit_test(test_runaway),
-	    cmocka_unit_test(test_debugdata),
+	    cmocka_unit_test(test_debugdata),	 cmocka_unit_test(test_ids_in_sections),
 	};
 
 	alarm(240);
