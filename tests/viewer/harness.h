@@ -33,6 +33,8 @@ void harness_restart(struct harness *harness, int signo);
 uint64_t harness_counter(const struct harness *harness, enum counter counter);
 /* Set counters of another process, as if it had done something. */
 void harness_count(struct harness *harness, int slot, enum counter counter, uint64_t value);
+/* The process of this slot was ended by a file of this name, or by none any more (NULL). */
+void harness_blame(struct harness *harness, int slot, const char *name);
 
 struct reply {
 	int status; /* 0: the connection ended without an answer */

@@ -412,6 +412,25 @@ static void test_metrics_and_quality(void **state)
 	get("/", 200, " · 90.0&nbsp;% of frames have a name · 75.0&nbsp;% of stacks are complete");
 }
 
+/* A file that ended or held up a worker has a name on every page; whoever chose it. */
+static void test_quarantine(void **state)
+{
+	struct reply reply;
+
+	(void)state;
+	harness_blame(&viewer, SLOT_WORKER(1), "/srv/<b>evil.so");
+	get("/", 200,
+	    " · <span class=\"bad\">not looked into: /srv/?b?evil.so (8:1, inode 17)</span>");
+	harness_blame(&viewer, SLOT_WORKER(0), "libother.so");
+	get("/workload?key=" KEY, 200,
+	    "not looked into: libother.so (8:1, inode 17), /srv/?b?evil.so (8:1, inode 17)</span>");
+	harness_blame(&viewer, SLOT_WORKER(0), NULL);
+	harness_blame(&viewer, SLOT_WORKER(1), NULL);
+	reply = harness_ask(&viewer, DOOR_TCP, "GET", "/", "", NULL, 0);
+	assert_null(strstr(reply.text, "not looked into"));
+	reply_free(&reply);
+}
+
 /* 40 silent connections: more than are served. Both doors go on, one by one or when they time out.
  */
 static void test_forty_connections(void **state)
@@ -570,6 +589,7 @@ int main(void)
 	    cmocka_unit_test(test_who_may_ask),
 	    cmocka_unit_test(test_headers_of_answers),
 	    cmocka_unit_test(test_metrics_and_quality),
+	    cmocka_unit_test(test_quarantine),
 	    cmocka_unit_test(test_forty_connections),
 	    cmocka_unit_test(test_restart),
 	    cmocka_unit_test(test_drain),
