@@ -6,7 +6,7 @@ tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS
 tests/symbolizer/$1_LIBS = $(SYMBOLIZER_TEST_LIBS)
 endef
 $(foreach t,elf_test reader_test ring_test changing_test kallsyms_test cgroup_test define_test \
-	process_test patience_test peers_test crash_test golines_test,\
+	process_test patience_test peers_test crash_test golines_test files_test,\
 	$(eval $(call symbolizer_test,$t)))
 
 tests/symbolizer/golines_test_SRCS += tests/symbolizer/goimage.c

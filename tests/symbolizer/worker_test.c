@@ -188,6 +188,47 @@ static void test_names(void **state)
 	harness_close(&h);
 }
 
+/* Twenty processes map the same file, each in another place: it is looked into once. */
+static void test_one_index(void **state)
+{
+	struct symbol_sample out;
+	struct config config;
+	struct harness h;
+	struct self self;
+	char text[256];
+
+	(void)state;
+	self_find(&self);
+	configure(&config);
+	harness_open(&h, &config, KALLSYMS);
+	harness_start(&h);
+	harness_push_file(&h, SELF, self.path);
+	harness_send_file(&h, SELF, self.path);
+	for (uint32_t i = 0; i < 20; i++) {
+		const void *fn = i % 2 ? (const void *)known_leaf : (const void *)known_caller;
+		uint64_t base = 0x500000000000 + i * 0x100000000;
+		struct record_sample head = sample_head(i + 1);
+		struct frame frame = {FRAME_PC, 0, 0, 0, base + self_offset(&self, fn, 1)};
+
+		harness_push_process(&h, PID + i, START, 0);
+		harness_push_range(&h, PID + i, base + self.offset,
+				   base + self.offset + (self.end - self.start), self.offset, SELF,
+				   0);
+		harness_send_info(&h, PID + i, START, "/usr/bin/known", DOCKER);
+		head.pid = head.tid = PID + i;
+		head.user_slots = 1;
+		assert_int_equal(harness_push_sample(&h, head, &frame, NULL, NULL), 0);
+		assert_true(harness_next(&h, &out, 10000));
+		harness_stack(&h, &out, text, sizeof(text));
+		assert_string_equal(text, i % 2 ? "known_leaf" : "known_caller");
+	}
+	assert_int_equal(harness_counter(&h, C_symbolizer_symbolized), 20);
+	assert_int_equal(harness_counter(&h, C_files_indexed), 1);
+	assert_int_equal(harness_counter(&h, C_files_open), 1);
+	assert_true(harness_counter(&h, C_symbol_bytes) > 0);
+	harness_close(&h);
+}
+
 /* Ranges come 50 ms after the sample: it waits for them and is walked. */
 static void test_deferred(void **state)
 {
@@ -775,7 +816,8 @@ static void test_drain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_names),	 cmocka_unit_test(test_deferred),
+	    cmocka_unit_test(test_names),	 cmocka_unit_test(test_one_index),
+	    cmocka_unit_test(test_deferred),
 	    cmocka_unit_test(test_exec_while_waiting),
 	    cmocka_unit_test(test_overwritten_file),
 	    cmocka_unit_test(test_missing_file), cmocka_unit_test(test_bad_and_poison),
