@@ -13,8 +13,8 @@
 #define NAMES_BYTES_MAX (128u << 20)
 #define MODULES_MAX	4096
 #define REFRESH_NS	10000000000ull
-/* Farther behind a symbol is no function of it but memory of something else. Where the next one is of
- * another module, or there is none, nothing says where it ends. */
+/* Farther behind a symbol is no function of it but memory of something else. Where the next one is
+ * of another module, or there is none, nothing says where it ends. */
 #define FUNCTION_BYTES_MAX (4u << 20)
 #define LAST_BYTES_MAX	   (64u << 10)
 #define PROGRAM_BYTES_MAX  (256u << 10)
@@ -67,7 +67,7 @@ static uint32_t kallsyms_intern(struct kallsyms *k, const char *name, size_t n)
 	return k->names_bytes - (uint32_t)n - 1;
 }
 
-/* BPF programs and what is made for ftrace and kprobes: the list of modules says nothing of them. */
+/* BPF programs, and what is made for ftrace and kprobes: the list of modules lacks them. */
 static bool kallsyms_passing(const char *module, size_t n)
 {
 	static const char builtin[] = "__builtin__";
@@ -307,10 +307,10 @@ static bool kallsyms_modules_changed(struct kallsyms *k, uint64_t now_ns)
 
 /*
  * What tells of new BPF programs is an address that was asked for: one that nothing is known of, or
- * that is in a program, which may be another by now. Answers are kept by who asked, so a program that
- * is in use is asked for again and again only while more of its addresses are seen for the first
- * time; and one that took another's place may be seen nowhere else, so that all is read again from
- * time to time as long as any is in use.
+ * that is in a program, which may be another by now. Answers are kept by who asked, so a program
+ * that is in use is asked for again and again only while more of its addresses are seen for the
+ * first time; and one that took another's place may be seen nowhere else, so that all is read again
+ * from time to time as long as any is in use.
  */
 static bool kallsyms_programs_changed(struct kallsyms *k, uint64_t now_ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of kernel functions, modules and BPF programs included, from /proc/kallsyms. Read once, when
- * the first kernel frame asks, and again when the list of modules has changed, or when what was asked
- * for may be in a BPF program that came since.
+ * Names of kernel functions, modules and BPF programs included, from /proc/kallsyms. Read once,
+ * when the first kernel frame asks, and again when the list of modules has changed, or when what
+ * was asked for may be in a BPF program that came since.
  *
  * No absolute kernel address leaves this module: an offset counts from the start of the kernel's
  * text, or of the module's. Where the kernel hides its addresses (kptr_restrict) nothing is found.
