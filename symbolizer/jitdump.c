@@ -234,6 +234,37 @@ static int jitdump_compare(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/*
+ * Printable, and as UTF-8 wants it at least in its leading bytes. V8 as it is in Node.js 20 writes
+ * what stands by then where a name was.
+ */
+static bool jitdump_is_text(const char *text, size_t n)
+{
+	const unsigned char *at = (const unsigned char *)text, *end = at + n;
+
+	for (; at < end; at++) {
+		unsigned more = *at < 0x80 ? 0 : *at < 0xe0 ? 1 : *at < 0xf0 ? 2 : 3;
+
+		if (*at < ' ' || *at == 0x7f || (*at >= 0x80 && *at < 0xc2) || *at > 0xf4)
+			return false;
+		for (; more > 0; more--)
+			if (++at >= end || (*at & 0xc0) != 0x80)
+				return false;
+	}
+	return n > 0;
+}
+
+/* Where the name of a file is; 0 = nowhere. It is mostly the one before. */
+static uint32_t jitdump_file(struct jitdump *dump, const char *name, size_t n)
+{
+	if (dump->file && !strncmp(dump->names + dump->file, name, JITDUMP_NAME_MAX))
+		return dump->file;
+	if (!jitdump_is_text(name, n))
+		return 0;
+	dump->file = jitdump_store(dump, name, n);
+	return dump->file;
+}
+
 /* One entry; how many bytes it takes, 0: it is not whole. *file: of the one before. */
 static size_t jitdump_entry(struct jitdump *dump, uint64_t start, const char *at, const char *end,
 			    uint32_t *file)
@@ -249,9 +280,8 @@ static size_t jitdump_entry(struct jitdump *dump, uint64_t start, const char *at
 	length = strnlen(name, left - ENTRY_BYTES);
 	if (length == left - ENTRY_BYTES)
 		return 0;
-	if (strcmp(name, "\xff") &&
-	    (!*file || strncmp(dump->names + *file, name, JITDUMP_NAME_MAX)))
-		*file = jitdump_store(dump, name, length);
+	if (strcmp(name, "\xff"))
+		*file = jitdump_file(dump, name, length);
 	if (entry.address - start < JITINDEX_BYTES_MAX && *file && entry.line >= 0 &&
 	    jitdump_grow(dump, (void **)&dump->lines, dump->lines_n, &dump->lines_room, 1,
 			 sizeof(*dump->lines))) {
@@ -301,6 +331,7 @@ static uint64_t jitdump_begin(struct jitdump *dump, const void *bytes, size_t n)
 	dump->begun = true;
 	dump->broken = header.magic != MAGIC || header.version != VERSION ||
 		       header.bytes < sizeof(header) || header.bytes > HEADER_MAX;
+	dump->created = header.time;
 	dump->timeless = header.flags & ARCH_TIMESTAMP;
 	return header.bytes;
 }
@@ -366,8 +397,8 @@ uint64_t jitdump_feed(struct jitdump *dump, const void *bytes, size_t n, uint64_
 static void jitdump_find_line(const struct jitdump *dump, const struct jitdump_code *code,
 			      uint64_t offset, struct line *line)
 {
-	const struct jitdump_line *lines = dump->lines + code->lines;
-	uint32_t low = 0, high = code->lines_n;
+	const struct jitdump_line *lines = dump->lines;
+	uint32_t low = code->lines, high = low + code->lines_n;
 
 	if (dump->described >= SHIFT_PROOF && dump->lines_from >= SHIFT)
 		offset += SHIFT;
@@ -379,7 +410,7 @@ static void jitdump_find_line(const struct jitdump *dump, const struct jitdump_c
 		else
 			high = middle;
 	}
-	if (low == 0)
+	if (low == code->lines)
 		return;
 	line->file = dump->names + lines[low - 1].file;
 	line->line = lines[low - 1].line;

@@ -31,7 +31,9 @@ struct jitdump {
 	uint64_t pending_start;
 	char *names; /* each ends in NUL; at 0 is none */
 	uint32_t names_bytes, names_room;
+	uint32_t file; /* the name that was stored last of a file; 0 = none */
 	size_t bytes_max;
+	uint64_t created;
 	bool begun, broken, full;
 	bool timeless;	     /* its times are of a clock that is not ours */
 	uint32_t described;  /* how many came with lines, and ... */

@@ -261,9 +261,15 @@ static void test_lines(void **state)
 	static const struct at lines[] = {{0x1010, 11, "/src/a.c"}, {0x1004, 10, "/src/a.c"},
 					  {0x1020, 12, "\xff"},	    {0x1030, 5, "/src/b.c"},
 					  {0x1030, 6, "/src/b.c"},  {0x20, 99, "/src/before.c"}};
+	static const struct at garbled[] = {{0x5000, 1, "\x8e\x0b"},
+					    {0x5004, 2, "/src/\xc3"},
+					    {0x5008, 3, "\x7f"},
+					    {0x5010, 4, "/src/\xc3\xa4.c"}};
 	static const struct at others[] = {{0x9000, 1, "/src/never.c"}};
 
 	(void)state;
+	put_lines(0x5000, garbled, 4);
+	put_load(100, 0x5000, 0x40, "garbled");
 	put_lines(0x9000, others, 1);
 	put_lines(0x1000, lines, 6);
 	put_load(100, 0x1000, 0x40, "first");
@@ -276,6 +282,8 @@ static void test_lines(void **state)
 	assert_line(0x102f, "/src/a.c", 12);
 	assert_line(0x103f, "/src/b.c", 6);
 	assert_line(0x2000, NULL, 0);
+	assert_line(0x500f, NULL, 0);
+	assert_line(0x5010, "/src/\xc3\xa4.c", 4);
 }
 
 /* As V8 counts them; one that begins where it ought to says that it is somebody else's dump. */
