@@ -101,7 +101,11 @@
 	COUNTER(processes_known, SYMBOLIZER, GAUGE, "processes that a worker keeps something of") \
 	COUNTER(lost_symbolizer_no_time, SYMBOLIZER, SUM, "samples given up at the end because a worker was not done in time") \
 	COUNTER(rings, SYMBOLIZER, GAUGE, "workers with an io_uring; others read files by pread alone") \
-	COUNTER(files_quarantined, SYMBOLIZER, GAUGE, "files, or whole devices, that a worker is not handed any more")
+	COUNTER(files_quarantined, SYMBOLIZER, GAUGE, "files, or whole devices, that a worker is not handed any more") \
+	COUNTER(jit_maps, SYMBOLIZER, GAUGE, "perf maps and jitdumps that are read") \
+	COUNTER(jit_names, SYMBOLIZER, SUM, "names of code made at run time, as its makers tell them") \
+	COUNTER(jit_refused, SYMBOLIZER, SUM, "lines of perf maps, records of jitdumps without meaning or without room") \
+	COUNTER(jit_evictions, SYMBOLIZER, SUM, "perf maps and jitdumps given up for room")
 
 #define COUNTERS_EXPORTER(COUNTER) \
 	COUNTER(exporter_samples, EXPORTER, SUM, "samples merged into a batch") \

@@ -110,6 +110,9 @@ void books_commit(struct worker *w)
 	books_collect(w, C_files_indexed, &w->files.indexed);
 	books_collect(w, C_files_bad, &w->files.bad);
 	books_collect(w, C_symbol_evictions, &w->files.evictions);
+	books_collect(w, C_jit_names, &w->jit.names);
+	books_collect(w, C_jit_refused, &w->jit.refused);
+	books_collect(w, C_jit_evictions, &w->jit.evictions);
 	books_collect(w, C_tables_compiled, &w->tables.compiled);
 	books_collect(w, C_tables_none, &w->tables.none);
 	books_collect(w, C_tables_dropped, &w->tables.evictions);
@@ -119,7 +122,8 @@ void books_commit(struct worker *w)
 	books_collect(w, C_reads_pread, &w->reader.reads_pread);
 	ledger_set(ledger, C_files_open, w->reader.files);
 	ledger_set(ledger, C_files_quarantined, books_quarantined(ledger->shared));
-	ledger_set(ledger, C_symbol_bytes, w->files.symbol_bytes);
+	ledger_set(ledger, C_symbol_bytes, w->files.symbol_bytes + w->jit.bytes);
+	ledger_set(ledger, C_jit_maps, w->jit.maps + w->jit.dumps.count);
 	ledger_set(ledger, C_processes_known, w->processes.table.count);
 	ledger_set(ledger, C_rings, w->reader.uring);
 	define_publish(&w->define);

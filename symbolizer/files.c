@@ -129,14 +129,19 @@ static void files_close_oldest(struct files *files)
 		file_close(files, file);
 }
 
+int files_slot(struct files *files, int fd)
+{
+	while (files->reader->files >= READER_FILES_MAX)
+		files_close_oldest(files);
+	return reader_add(files->reader, fd);
+}
+
 static void file_take_fd(struct files *files, struct file *file, int fd)
 {
 	if (fd < 0)
 		return;
 	file_close(files, file);
-	while (files->reader->files >= READER_FILES_MAX)
-		files_close_oldest(files);
-	file->slot = reader_add(files->reader, fd);
+	file->slot = files_slot(files, fd);
 	file->need_ms = 0;
 }
 
@@ -309,7 +314,7 @@ static void files_make_room(struct files *files, const struct file *keep)
 {
 	struct file *file = lru_oldest(&files->table);
 
-	while (files->symbol_bytes > files->symbol_bytes_max && file) {
+	while (files->symbol_bytes + files->jit_bytes > files->symbol_bytes_max && file) {
 		struct file *next = lru_newer(&files->table, &file->node);
 
 		if (file != keep && file_forget_names(files, file))

@@ -66,6 +66,7 @@ struct files {
 	struct blame *blame; /* where the file at work is written down */
 	uint64_t generations, arrivals;
 	uint64_t symbol_bytes, symbol_bytes_max;
+	uint64_t jit_bytes; /* what symbolizer/jit holds, within the same limit */
 	uint64_t indexed, bad, evictions; /* counters, added up by the worker */
 	uint64_t need_window_ns;
 	uint32_t need_sent;
@@ -87,6 +88,10 @@ void files_end(struct files *files);
 int files_open(struct files *files, struct reader *reader, struct channel *sampler,
 	       uint64_t symbol_bytes_max);
 void files_close(struct files *files);
+
+/* A slot of the reader for a file that is none of these; where none is free, one is closed. Takes the
+ * fd. Or -errno. */
+int files_slot(struct files *files, int fd);
 
 void files_record(struct files *files, const struct record_file *record);
 /* A process maps it: look whether it still is what it was. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct lru_node **lru_bucket(struct lru *lru, uint32_t key)
+static struct lru_node **lru_bucket(const struct lru *lru, uint32_t key)
 {
 	return &lru->buckets[(key * 2654435761u >> 7) & lru->mask];
 }
@@ -45,15 +45,24 @@ static void lru_link_newest(struct lru *lru, struct lru_node *node)
 	lru->ring.older = node;
 }
 
+void *lru_peek(const struct lru *lru, uint32_t key)
+{
+	struct lru_node *node = *lru_bucket(lru, key);
+
+	while (node && node->key != key)
+		node = node->chain;
+	return node;
+}
+
 void *lru_get(struct lru *lru, uint32_t key)
 {
-	for (struct lru_node *node = *lru_bucket(lru, key); node; node = node->chain)
-		if (node->key == key) {
-			lru_unlink(node);
-			lru_link_newest(lru, node);
-			return node;
-		}
-	return NULL;
+	struct lru_node *node = lru_peek(lru, key);
+
+	if (node) {
+		lru_unlink(node);
+		lru_link_newest(lru, node);
+	}
+	return node;
 }
 
 void lru_add(struct lru *lru, struct lru_node *node, uint32_t key)

@@ -29,6 +29,8 @@ void lru_fini(struct lru *lru);
 
 /* The entry, which becomes the newest; or NULL. */
 void *lru_get(struct lru *lru, uint32_t key);
+/* The same, but its place stays as it is. */
+void *lru_peek(const struct lru *lru, uint32_t key);
 void lru_add(struct lru *lru, struct lru_node *node, uint32_t key);
 void lru_remove(struct lru *lru, struct lru_node *node);
 

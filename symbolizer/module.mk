@@ -10,6 +10,8 @@ SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/books.c symbolizer/introduction
 # Sections by name, unpacked; symbol tables.
 SECTIONS_SRCS = symbolizer/sections.c symbolizer/unpack.c symbolizer/elffile_symbols.c \
 	symbolizer/debugdata.c
+# Code that is made at run time.
+SYMBOLIZER_SRCS += symbolizer/jit.c symbolizer/jitindex.c symbolizer/perfmap.c symbolizer/jitdump.c
 # From an open ELF file to its unwind table.
 EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/textmap.c symbolizer/cfi.c symbolizer/cfientry.c \
 	symbolizer/cfirule.c symbolizer/ehreturn.c symbolizer/cfifill.c symbolizer/dwarfexpr.c \

@@ -22,13 +22,14 @@ struct symbolize_cached {
 #define KERNEL_GENERATION (1ull << 63)
 
 int symbolize_open(struct symbolize *s, struct define *define, struct files *files,
-		   struct kallsyms *kallsyms, const char *kernel_build_id)
+		   struct kallsyms *kallsyms, const char *kernel_build_id, struct jit *jit)
 {
 	memset(s, 0, sizeof(*s));
 	s->define = define;
 	s->files = files;
 	s->kallsyms = kallsyms;
 	s->kernel_build_id = kernel_build_id;
+	s->jit = jit;
 	s->cache = calloc(CACHE_SLOTS, sizeof(*s->cache));
 	return s->cache ? 0 : -ENOMEM;
 }
@@ -99,9 +100,8 @@ static uint32_t symbolize_name(struct symbolize *s, uint32_t mapping, uint64_t a
 	return symbolize_location(s, mapping, address, type, &lines);
 }
 
-/* Of the kernel or a module of it: no file. The id is the kernel's; modules have others. */
-static uint32_t symbolize_kernel_mapping(struct symbolize *s, const char *name,
-					 const char *build_id)
+/* Of what is no file. build_id: the kernel's; "" = none. */
+static uint32_t symbolize_plain_mapping(struct symbolize *s, const char *name, const char *build_id)
 {
 	struct symbol_mapping mapping = {.file = symbolize_text(s, name)};
 
@@ -175,7 +175,7 @@ static uint32_t symbolize_kernel(struct symbolize *s, uint64_t addr,
 	*outcome = kallsyms_find(s->kallsyms, addr, &found) ? FRAME_NAMED : FRAME_UNNAMED;
 	if (found.module[0])
 		snprintf(module, sizeof(module), "[%.100s]", found.module);
-	mapping = symbolize_kernel_mapping(s, module, found.module[0] ? "" : s->kernel_build_id);
+	mapping = symbolize_plain_mapping(s, module, found.module[0] ? "" : s->kernel_build_id);
 	if (!mapping)
 		return 0;
 	return symbolize_name(s, mapping, found.offset, SYMBOL_FRAME_KERNEL, found.name);
@@ -222,8 +222,28 @@ static int symbolize_cached(struct symbolize *s, struct file *file, uint64_t add
 	return symbolize_push(s, location, outcome);
 }
 
-void symbolize_begin(struct symbolize *s)
+/* In no file. One location for all of a function: an absolute address tells nobody anything. */
+static int symbolize_anonymous(struct symbolize *s, const struct process *process, uint64_t addr)
 {
+	struct lines lines = {.n = 0};
+	uint32_t mapping;
+
+	if (process)
+		jit_find(s->jit, process, addr, s->time_ns, &lines);
+	if (lines.n == 0)
+		return symbolize_push(s, symbolize_name(s, 0, 0, SYMBOL_FRAME_NATIVE, "[unknown]"),
+				      FRAME_UNKNOWN);
+	mapping = symbolize_plain_mapping(s, "[jit]", "");
+	return symbolize_push(s,
+			      mapping ? symbolize_location(s, mapping, 0, SYMBOL_FRAME_NATIVE,
+							   &lines)
+				      : 0,
+			      FRAME_NAMED);
+}
+
+void symbolize_begin(struct symbolize *s, uint64_t time_ns)
+{
+	s->time_ns = time_ns;
 	s->locations_n = 0;
 	memset(s->outcomes, 0, sizeof(s->outcomes));
 }
@@ -248,11 +268,7 @@ int symbolize_frame(struct symbolize *s, const struct process *process, const st
 			addr = addr - range->start + range->offset;
 	}
 	file = file_id ? files_get(s->files, file_id) : NULL;
-	if (file)
-		return symbolize_cached(s, file, addr);
-	/* In no file. One location for all: an absolute address tells nobody anything. */
-	return symbolize_push(s, symbolize_name(s, 0, 0, SYMBOL_FRAME_NATIVE, "[unknown]"),
-			      FRAME_UNKNOWN);
+	return file ? symbolize_cached(s, file, addr) : symbolize_anonymous(s, process, addr);
 }
 
 uint32_t symbolize_end(struct symbolize *s)

@@ -13,6 +13,7 @@
 
 #include "symbolizer/define.h"
 #include "symbolizer/files.h"
+#include "symbolizer/jit.h"
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/process.h"
 
@@ -22,6 +23,8 @@ struct symbolize {
 	struct define *define;
 	struct files *files;
 	struct kallsyms *kallsyms;
+	struct jit *jit;
+	uint64_t time_ns; /* of the present stack */
 	struct symbolize_cached *cache;
 	uint32_t kernel_generation;
 	const char *kernel_build_id; /* in hex; "" = not known */
@@ -32,13 +35,14 @@ struct symbolize {
 
 /* All of it stays the caller's. */
 int symbolize_open(struct symbolize *s, struct define *define, struct files *files,
-		   struct kallsyms *kallsyms, const char *kernel_build_id);
+		   struct kallsyms *kallsyms, const char *kernel_build_id, struct jit *jit);
 void symbolize_close(struct symbolize *s);
 
 /* Modules or programs came or went: kernel frames may be called otherwise now. */
 void symbolize_forget_kernel(struct symbolize *s);
 
-void symbolize_begin(struct symbolize *s);
+/* A stack of that time: what code made at run time is called depends on it. */
+void symbolize_begin(struct symbolize *s, uint64_t time_ns);
 /* Append a frame to the stack, leaf first. 0, or -ENOSPC when the definition log is full. */
 int symbolize_frame(struct symbolize *s, const struct process *process, const struct frame *frame);
 /* The stack's id, or 0 when the log is full. */

@@ -67,8 +67,11 @@ int worker_open(struct worker *w, struct child *child)
 	if (err == 0)
 		err = processes_open(&w->processes, config->processes_max, config->ranges_max);
 	if (err == 0)
+		err = jit_open(&w->jit, &w->files, &w->sampler,
+			       config->symbol_bytes / JIT_SHARE);
+	if (err == 0)
 		err = symbolize_open(&w->symbolize, &w->define, &w->files, &w->kallsyms,
-				     config->runtime.kernel_build_id);
+				     config->runtime.kernel_build_id, &w->jit);
 	if (err)
 		return err;
 	patience_init(&w->patience, child_now_ns());
@@ -79,6 +82,7 @@ int worker_open(struct worker *w, struct child *child)
 void worker_close(struct worker *w)
 {
 	symbolize_close(&w->symbolize);
+	jit_close(&w->jit);
 	processes_close(&w->processes);
 	files_close(&w->files);
 	kallsyms_close(&w->kallsyms);
@@ -116,6 +120,10 @@ static void worker_on_broker(struct worker *w, const struct message *message, in
 		processes_info(&w->processes, &message->process_info);
 	if (message->type == MESSAGE_FILE) {
 		files_message(&w->files, &message->file, fds_n ? fds[0] : -1);
+		fds[0] = -1;
+	}
+	if (message->type == MESSAGE_OTHER && message->other.need.kind == OTHER_PERF_MAP) {
+		jit_message(&w->jit, &message->other, fds_n ? fds[0] : -1);
 		fds[0] = -1;
 	}
 	for (size_t i = 0; i < fds_n; i++)
@@ -243,7 +251,7 @@ static int worker_stack(struct worker *w, const struct view *view, const struct 
 {
 	int err = 0;
 
-	symbolize_begin(&w->symbolize);
+	symbolize_begin(&w->symbolize, view->record->time_ns);
 	for (uint32_t i = 0; i < view->record->kernel_frames && !err; i++)
 		err = symbolize_frame(&w->symbolize, process, &view->record->frames[i]);
 	for (uint32_t i = 0; i < user_n && !err; i++)
@@ -402,6 +410,7 @@ bool worker_turn(struct worker *w)
 		patience_earn(&w->patience, w->tables.now_ns);
 	else if (w->drain_end_ns == 0)
 		w->drain_end_ns = w->tables.now_ns + DRAIN_NS;
+	jit_turn(&w->jit, &w->processes, w->tables.now_ns);
 	worker_channels(w);
 	peers_turn(&w->peers, w->tables.now_ns);
 	worker_introductions(w);

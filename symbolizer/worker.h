@@ -19,6 +19,7 @@
 #include "symbolizer/files.h"
 #include "symbolizer/filetable.h"
 #include "symbolizer/introductions.h"
+#include "symbolizer/jit.h"
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/patience.h"
 #include "symbolizer/peers.h"
@@ -50,6 +51,7 @@ struct worker {
 	struct peers peers;
 	struct processes processes;
 	struct kallsyms kallsyms;
+	struct jit jit;
 	struct symbolize symbolize;
 
 	uint64_t sample_buf[RECORD_BYTES_MAX / 8]; /* the sample at work */
