@@ -110,6 +110,17 @@ $(SHORT_DIR)/burn: bench/workloads/short/burn.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 $(UNWIND_FLAGS) -static -o $@ $<
 
+# Code that is made at run time.
+JIT_WORKLOAD = $(BUILD)/bench/workloads/jit/jit
+ifeq ($(ARCH),x86)
+workloads: $(JIT_WORKLOAD)
+endif
+
+$(JIT_WORKLOAD): bench/workloads/jit/jit.c
+	$(call say,LOAD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 $(UNWIND_FLAGS) -o $@ $<
+
 # What changes in the life of a process; everything twice, under two names.
 LIFE_DIR = $(BUILD)/bench/workloads/life
 LIFE_CC = $(Q)mkdir -p $(@D) && $(CC) -I. -std=gnu11 $(UNWIND_FLAGS) -DCOLOR=$*
