@@ -67,7 +67,10 @@ static uint32_t range_flags(const struct target_vma *vma)
 {
 	if (strcmp(vma->name, "[vdso]") == 0)
 		return RANGE_VDSO;
-	return vma->range.inode == 0 || strncmp(vma->name, "/memfd:", 7) == 0 ? RANGE_ANON : 0;
+	return vma->range.inode == 0 || strncmp(vma->name, "/memfd:", 7) == 0 ||
+			       strncmp(vma->name, "/dev/zero", 9) == 0
+		   ? RANGE_ANON
+		   : 0;
 }
 
 /* All of them but the last piece is sent. */

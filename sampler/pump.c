@@ -26,7 +26,8 @@ static bool pump_range(struct files *files, const union sideband_record *r,
 				       .offset = r->mmap2.offset};
 	if (strcmp(r->mmap2.path, "[vdso]") == 0)
 		range->file_id = RECORD_VDSO_FILE_ID;
-	else if (r->mmap2.inode == 0 || strncmp(r->mmap2.path, "/memfd:", 7) == 0)
+	else if (r->mmap2.inode == 0 || strncmp(r->mmap2.path, "/memfd:", 7) == 0 ||
+		 strncmp(r->mmap2.path, "/dev/zero", 9) == 0)
 		range->flags = RANGE_ANON;
 	if (range->flags || range->file_id)
 		return true;

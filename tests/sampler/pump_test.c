@@ -411,21 +411,22 @@ static void test_sideband_in_the_order_of_time(void **state)
 	mmap2(0, 10, 0x7000, 0, "//anon", t + 210);
 	mmap2(0, 10, 0x9000, 0, "[vdso]", t + 220);
 	mmap2(0, 10, 0xb000, 9, "/memfd:jit (deleted)", t + 230);
+	mmap2(0, 10, 0xd000, 9, "/dev/zero (deleted)", t + 240);
 	task(1, PERF_RECORD_FORK, 10, 10, 9, t);
 	task(1, PERF_RECORD_FORK, 10, 11, 10, t + 300); /* a thread */
 	sample(10, 5, 0);
 	turn();
-	assert_int_equal(count(C_sideband_records), 7);
+	assert_int_equal(count(C_sideband_records), 8);
 	assert_int_equal(next(&world.process_in), RECORD_FILE);
 	assert_string_equal(record.file.path, "/bin/x");
 	assert_int_equal(next(&world.process_in), RECORD_PROCESS);
 	assert_int_equal(record.process.flags, 0);
 	assert_int_equal(record.process.parent_pid, 9);
-	assert_int_equal(record.process.mappings, 4);
-	static const uint32_t flags[] = {0, RANGE_ANON, 0, RANGE_ANON};
-	static const uint32_t ids[] = {1, 0, RECORD_VDSO_FILE_ID, 0};
+	assert_int_equal(record.process.mappings, 5);
+	static const uint32_t flags[] = {0, RANGE_ANON, 0, RANGE_ANON, RANGE_ANON};
+	static const uint32_t ids[] = {1, 0, RECORD_VDSO_FILE_ID, 0, 0};
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		assert_int_equal(next(&world.process_in), RECORD_MAPPING);
 		assert_int_equal(record.mapping.range.flags, flags[i]);
 		assert_int_equal(record.mapping.range.file_id, ids[i]);
