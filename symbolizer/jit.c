@@ -150,7 +150,8 @@ static void jit_exec(struct jit *jit, struct jit_process *p)
 		p->stale = p->map->key;
 	jit_drop_map(jit, p);
 	p->dumps_n = p->ranges_seen = p->ask_ms = 0;
-	p->ask_ns = p->look_ns = p->files_seen = 0;
+	p->ask_ns = p->look_ns = p->files_seen = p->wait_until_ns = 0;
+	p->answered = p->waited = false;
 }
 
 static struct jit_process *jit_new_process(struct jit *jit, uint32_t pid)
@@ -231,6 +232,8 @@ void jit_message(struct jit *jit, const struct message_other *message, int fd)
 	const struct file_key *key = &message->file.key;
 	int slot;
 
+	if (p)
+		p->answered = true;
 	if (fd < 0)
 		return;
 	if (!p || p->start_hi_ns < message->start_lo_ns || jit_is_stale(p, key) ||
@@ -477,6 +480,15 @@ static void jit_look(struct jit *jit, struct jit_process *p, const struct proces
 		p->look_ns = jit->now_ns + jit_look_at_map(jit, p);
 	else if (!process->exited)
 		jit_ask(jit, p);
+}
+
+struct jit_process *jit_begin(struct jit *jit, const struct process *process)
+{
+	struct jit_process *p = jit_process_of(jit, process);
+
+	if (p->ask_ms == 0 && !process->exited)
+		jit_ask(jit, p);
+	return p->ask_ms && !p->answered ? p : NULL;
 }
 
 void jit_find(struct jit *jit, const struct process *process, uint64_t address, uint64_t time_ns,

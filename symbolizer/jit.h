@@ -44,11 +44,14 @@ struct jit_dump {
 struct jit_process {
 	struct lru_node node; /* key = pid; first */
 	uint64_t start_lo_ns, start_hi_ns, exec_id;
-	uint64_t look_ns;      /* when it is time to look whether there is more */
-	uint64_t ask_ns;       /* when its map may be asked for again, and ... */
-	uint32_t ask_ms;       /* ... for how long not after that */
-	struct jit_map *map;   /* NULL = there is none */
-	struct file_key stale; /* the map of the program before; inode 0 = none */
+	uint64_t look_ns;	/* when it is time to look whether there is more */
+	uint64_t ask_ns;	/* when its map may be asked for again, and ... */
+	uint32_t ask_ms;	/* ... for how long not after that */
+	bool answered;		/* the first question was */
+	bool waited;		/* a sample has waited for that as long as it may */
+	uint64_t wait_until_ns; /* 0 = no sample has waited yet */
+	struct jit_map *map;	/* NULL = there is none */
+	struct file_key stale;	/* the map of the program before; inode 0 = none */
 	uint32_t dumps[JIT_PROCESS_DUMPS], dumps_n; /* file ids */
 	uint64_t files_seen;			    /* when its mappings were looked through */
 	uint32_t ranges_seen;
@@ -74,6 +77,9 @@ void jit_close(struct jit *jit);
 void jit_turn(struct jit *jit, struct processes *processes, uint64_t now_ns);
 /* The answer of kind OTHER_PERF_MAP. Takes the fd; -1 when there is none. */
 void jit_message(struct jit *jit, const struct message_other *message, int fd);
+/* A sample has frames in code that the process made: ask, if nobody has. The process, if the first
+ * answer is still to come, or NULL. */
+struct jit_process *jit_begin(struct jit *jit, const struct process *process);
 /* What was at this address of the process at that time; lines->n = 0: nothing is known. */
 void jit_find(struct jit *jit, const struct process *process, uint64_t address, uint64_t time_ns,
 	      struct lines *lines);

@@ -216,6 +216,20 @@ static bool worker_wait_for_files(struct worker *w, const struct frame *frames, 
 	return wait;
 }
 
+/* The names of what a process made may be on their way: it is asked for them when it is first seen. */
+static bool worker_wait_for_map(struct worker *w, const struct process *process,
+				const struct frame *frames, uint32_t n)
+{
+	struct jit_process *p;
+	uint32_t i = 0;
+
+	while (i < n && !(frames[i].flags & FRAME_ANON))
+		i++;
+	p = i < n ? jit_begin(&w->jit, process) : NULL;
+	return p && patience_ample(&w->patience) &&
+	       worker_may_wait(w, &p->wait_until_ns, &p->waited, PROCESS_WAIT_NS);
+}
+
 /* The walk came to a file that is not here: ask for it, and wait if that makes sense. */
 static bool worker_wait_for_table(struct worker *w)
 {
@@ -317,7 +331,9 @@ static bool worker_sample(struct worker *w)
 	user = view.deferred ? walked : view.user;
 	user_n =
 	    view.deferred ? worker_walk(w, &view, process, walked, &stop) : view.record->user_slots;
-	if ((view.deferred && worker_wait_for_table(w)) || worker_wait_for_files(w, user, user_n))
+	if ((view.deferred && worker_wait_for_table(w)) ||
+	    worker_wait_for_files(w, user, user_n) ||
+	    worker_wait_for_map(w, process, user, user_n))
 		return false;
 	process_name(process, view.record->comm, view.record->pid == view.record->tid);
 	if (worker_define(w, &view, process, user, user_n, &process_id, &stack_id)) {
