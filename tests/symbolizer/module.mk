@@ -82,3 +82,4 @@ tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c $(JIT_TEST_SRCS)
 tests/symbolizer/$1_LIBS = -lcmocka
 endef
 $(foreach t,perfmap_test jitdump_test,$(eval $(call jit_test,$t)))
+$(eval $(call symbolizer_test,jit_test))
