@@ -6,9 +6,9 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"runtime"
 	"strconv"
@@ -105,14 +105,14 @@ func frames() {
 func main() {
 	seconds := flag.Float64("seconds", 5, "how long, at most 120")
 	ask := flag.Bool("frames", false, "say what is at the addresses in the input")
-	serve := flag.String("serve", "", "an address; for the code that a server brings")
+	form := flag.Bool("json", false, "print an environment; for the code that this brings")
 	flag.Parse()
 	if *ask {
 		frames()
 		return
 	}
-	if *serve != "" {
-		fmt.Println(http.ListenAndServe(*serve, nil))
+	if *form {
+		json.NewEncoder(os.Stdout).Encode(os.Environ())
 		return
 	}
 	if *seconds > 120 {
