@@ -27,8 +27,11 @@ const uint8_t *pclntab_bytes(const struct pclntab *tab, uint64_t offset, uint64_
 static uint64_t pclntab_number(const struct pclntab *tab, uint64_t offset, unsigned n)
 {
 	const uint8_t *bytes = pclntab_bytes(tab, offset, n);
-	struct cursor c = cursor_over(bytes, bytes ? n : 0);
+	struct cursor c;
 
+	if (!bytes)
+		return 0;
+	c = cursor_over(bytes, n);
 	return cursor_number(&c, n);
 }
 
