@@ -43,17 +43,24 @@ void golines_close(struct golines *go)
 	free(go);
 }
 
-void golines_find(struct golines *go, int slot, uint64_t vaddr, struct lines *lines)
+static void golines_look(struct golines *go, uint64_t vaddr, struct lines *lines)
 {
 	struct pclntab_function function;
 
-	/* Texts of the last answer may be forgotten now, those of this one not before the next. */
-	if (go->window.bytes > go->window.bytes_max / 4 * 3)
-		window_forget(&go->window);
-	go->window.slot = slot;
+	go->window.refused = false;
 	lines->n = 0;
 	if (pclntab_find(&go->tab, vaddr, &function) && function.name[0])
 		goinline_lines(&go->inl, &function, vaddr, lines);
+}
+
+void golines_find(struct golines *go, int slot, uint64_t vaddr, struct lines *lines)
+{
+	go->window.slot = slot;
+	golines_look(go, vaddr, lines);
+	if (!go->window.refused)
+		return;
+	window_forget(&go->window);
+	golines_look(go, vaddr, lines);
 }
 
 size_t golines_bytes(const struct golines *go)

@@ -6,7 +6,7 @@
 
 #include "symbolizer/elfparts.h"
 
-#define PCLNTAB_BYTES_MAX (128u << 20)
+#define PCLNTAB_BYTES_MAX (128u << 20) /* in one piece */
 #define PCLNTAB_RELA_MAX  (64u << 20)
 /* Where struct moduledata has the address of the text, in the releases that have .go.module. */
 #define MODULE_TEXT_AT 176
@@ -165,8 +165,6 @@ static int pclntab_find_section(struct pclntab *tab, struct elffile *file)
 		err = elfparts_find(file, sections[i], &header);
 	if (err)
 		return err;
-	if (header.sh_size > PCLNTAB_BYTES_MAX)
-		return -EFBIG;
 	if (header.sh_type == SHT_NOBITS || (header.sh_flags & SHF_COMPRESSED) ||
 	    header.sh_offset > UINT64_MAX - header.sh_size)
 		return -ENOENT;
@@ -182,6 +180,8 @@ int pclntab_open(struct pclntab *tab, struct elffile *file)
 
 	if (err)
 		return err;
+	if (tab->size > PCLNTAB_BYTES_MAX)
+		return -EFBIG;
 	tab->bytes = elffile_bytes(file, tab->offset, tab->size);
 	return tab->bytes ? pclntab_read_header(tab, file) : -errno;
 }

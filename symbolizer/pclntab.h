@@ -20,7 +20,7 @@
 #include "symbolizer/elffile.h"
 #include "symbolizer/window.h"
 
-#define PCLNTAB_FUNCTIONS_MAX (1u << 20)
+#define PCLNTAB_FUNCTIONS_MAX (4u << 20)
 #define PCLNTAB_NAME_MAX      4096
 
 enum pclntab_flags {

@@ -3,7 +3,6 @@
 #include "symbolizer/window.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -56,9 +55,14 @@ static bool window_read(struct window *window, uint64_t piece)
 	size_t n = left < WINDOW_PIECE_BYTES ? left : WINDOW_PIECE_BYTES;
 	struct reader_part part = {window->image + offset, n, offset, 0};
 
-	if (window->slot < 0 || window->bytes + WINDOW_PIECE_BYTES > window->bytes_max ||
-	    mprotect(part.buf, n, PROT_READ | PROT_WRITE))
+	if (window->slot < 0)
 		return false;
+	/* The kernel may refuse too: a piece that lies alone is a mapping, and they are counted. */
+	if (window->bytes + WINDOW_PIECE_BYTES > window->bytes_max ||
+	    mprotect(part.buf, n, PROT_READ | PROT_WRITE)) {
+		window->refused = true;
+		return false;
+	}
 	reader_read(window->reader, window->slot, &part, 1);
 	if (part.result != (long)n) {
 		madvise(part.buf, n, MADV_DONTNEED);

@@ -9,16 +9,18 @@
 #ifndef SCONCE_SYMBOLIZER_WINDOW_H
 #define SCONCE_SYMBOLIZER_WINDOW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "symbolizer/reader.h"
 
 /*
- * A piece costs a system call for its bytes and one for its place. A name of Go's table lies in
- * about eight of them, seldom beside the last one's: larger pieces are mostly bytes nobody wants.
+ * A piece costs a system call for its bytes and one for its place, 3 to 7 us. A name of Go's table
+ * lies in ten of them, seldom beside the last one's: of larger pieces most bytes are wanted by
+ * nobody, and where memory ends they are given up the sooner.
  */
-#define WINDOW_PIECE_BYTES 8192ull
+#define WINDOW_PIECE_BYTES 4096ull
 
 struct window {
 	struct reader *reader;
@@ -27,6 +29,7 @@ struct window {
 	char *image;
 	uint8_t *here;		 /* a bit for each piece */
 	size_t bytes, bytes_max; /* of pieces */
+	bool refused;		 /* there was no room for one; who asks sets it back */
 };
 
 /* 0 or -ENOMEM. Then window_close() is not needed. */

@@ -23,11 +23,12 @@
 
 #include <cmocka.h>
 
+#include "symbolizer/files.h"
 #include "symbolizer/golines.h"
 #include "symbolizer/reader.h"
 #include "tests/symbolizer/goimage.h"
 
-#define BYTES_MAX (32u << 20)
+#define BYTES_MAX (8u << 20)
 #define TEXT_MAX  4096
 
 /* An open file and its lines. */
@@ -298,6 +299,63 @@ static void test_stripped(void **state)
 	close_lines(&poor);
 }
 
+/* A file of the worker's, as the broker hands it over. */
+static struct file *take(struct files *files, uint32_t id, int fd)
+{
+	struct message_file message = {.file_id = id, .key = {.device = 1, .inode = id}};
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	message.key.size_bytes = (uint64_t)st.st_size;
+	snprintf(message.path, sizeof(message.path), "/go-%u", id);
+	files_message(files, &message, fd);
+	return files_get(files, id);
+}
+
+/* Of several programs together no more is kept than is allowed, and each has its names all the
+ * time; one that was closed has them again when it is back. */
+static void test_files(void **state)
+{
+	struct files_found found[2];
+	struct files files;
+	struct reader reader;
+	struct file *file[2];
+	uint64_t generation;
+
+	(void)state;
+	reader_open(&reader, false);
+	assert_int_equal(files_open(&files, &reader, NULL, 1 << 20), 0);
+	file[0] = take(&files, 1, open_workload("go-chain"));
+	file[1] = take(&files, 2, open_workload("go-bare"));
+	for (uint64_t at = 0x1000; at < 0x60000; at += 61) {
+		files_find(&files, file[0], at, &found[0]);
+		files_find(&files, file[1], at, &found[1]);
+		assert_int_equal(found[0].address, found[1].address);
+		assert_int_equal(found[0].lines.n, found[1].lines.n);
+		assert_true(found[0].lines.n > 0 && files.symbol_bytes <= 1 << 20);
+	}
+	assert_true(files.evictions == 0 && files.indexed == 2 && files.symbol_bytes > 100000);
+	/* Who was not asked for longest has to go when another one grows. */
+	files_get(&files, 2);
+	files.symbol_bytes_max = files.symbol_bytes;
+	for (uint64_t at = 0x1000; at < 0x90000 && !files.evictions; at += 4096)
+		files_find(&files, file[1], at, &found[1]);
+	assert_true(files.evictions == 1 && files.symbol_bytes <= files.symbol_bytes_max);
+	files.symbol_bytes_max = 1 << 20;
+	for (uint32_t i = 0; i < READER_FILES_MAX; i++)
+		take(&files, 10 + i, open("/dev/null", O_RDONLY | O_CLOEXEC));
+	assert_true(file[0]->slot < 0 && !file_is_known(file[0]));
+	files_find(&files, file[0], 0x1000, &found[0]);
+	assert_int_equal(found[0].lines.n, 0);
+	generation = file[0]->generation;
+	take(&files, 1, open_workload("go-chain"));
+	assert_true(file_is_known(file[0]) && file[0]->generation != generation);
+	files_find(&files, file[0], 0x1000, &found[0]);
+	assert_true(found[0].lines.n > 0);
+	files_close(&files);
+	reader_close(&reader);
+}
+
 static void answer(const char *path)
 {
 	struct opened o;
@@ -359,6 +417,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_releases),	 cmocka_unit_test(test_no_guess),
 	    cmocka_unit_test(test_bad_function), cmocka_unit_test(test_bad_header),
 	    cmocka_unit_test(test_not_open),	 cmocka_unit_test(test_stripped),
+	    cmocka_unit_test(test_files),
 	};
 
 	if (argc > 3 && !strcmp(argv[1], "--time"))
