@@ -16,7 +16,7 @@ SYMBOLIZER_SRCS += symbolizer/jit.c symbolizer/jitindex.c symbolizer/perfmap.c s
 EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/textmap.c symbolizer/cfi.c symbolizer/cfientry.c \
 	symbolizer/cfirule.c symbolizer/ehreturn.c symbolizer/cfifill.c symbolizer/dwarfexpr.c \
 	symbolizer/cursor.c symbolizer/elfparts.c symbolizer/tablebuild.c symbolizer/gotable.c \
-	symbolizer/pclntab.c symbolizer/window.c $(SECTIONS_SRCS) $(CODEGAPS_SRCS)
+	symbolizer/pclntab.c symbolizer/goplace.c symbolizer/window.c $(SECTIONS_SRCS) $(CODEGAPS_SRCS)
 # Code without call frame information.
 CODEGAPS_SRCS = symbolizer/codegaps.c $(CODEFLOW_SRCS)
 CODEFLOW_SRCS = symbolizer/codegraph.c symbolizer/codeflow.c symbolizer/codetry.c \

@@ -4,14 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "symbolizer/elfparts.h"
+#include "symbolizer/goplace.h"
 
-#define PCLNTAB_BYTES_MAX (128u << 20) /* in one piece */
-#define PCLNTAB_RELA_MAX  (64u << 20)
-/* Where struct moduledata has the address of the text, in the releases that have .go.module. */
-#define MODULE_TEXT_AT 176
-
-#define PCLNTAB_STEP_BYTES 10 /* two numbers of at most five */
+#define PCLNTAB_BYTES_MAX  (128u << 20) /* in one piece */
+#define PCLNTAB_STEP_BYTES 10		/* two numbers of at most five */
 /* Looked through for one number: more than any function has, and no more than two milliseconds. */
 #define PCLNTAB_STEPS_MAX (1u << 18)
 
@@ -33,82 +29,6 @@ static uint64_t pclntab_number(const struct pclntab *tab, uint64_t offset, unsig
 		return 0;
 	c = cursor_over(bytes, n);
 	return cursor_number(&c, n);
-}
-
-/* What the dynamic linker will write to an address; 0 when it writes nothing. */
-static uint64_t pclntab_relocated(struct elffile *file, uint64_t vaddr)
-{
-	static const char *const sections[] = {".rela.dyn", ".rela"};
-	const uint8_t *bytes;
-	GElf_Shdr header;
-
-	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
-		struct cursor c;
-
-		if (elfparts_find(file, sections[i], &header) ||
-		    header.sh_size > PCLNTAB_RELA_MAX ||
-		    elfparts_section(file, sections[i], &header, &bytes))
-			continue;
-		c = cursor_over(bytes, header.sh_size);
-		while (cursor_left(&c) >= sizeof(Elf64_Rela)) {
-			uint64_t at = cursor_number(&c, 8), info = cursor_number(&c, 8);
-			uint64_t addend = cursor_number(&c, 8);
-
-			if (at == vaddr && ELF64_R_TYPE(info) == R_X86_64_RELATIVE)
-				return addend;
-		}
-	}
-	return 0;
-}
-
-/* The description of the program for its own run time: it begins with the table's address. */
-static uint64_t pclntab_module_text(struct elffile *file, uint64_t table)
-{
-	GElf_Shdr header;
-	const uint8_t *bytes;
-	struct cursor c;
-	uint64_t found;
-
-	if (elfparts_section(file, ".go.module", &header, &bytes) ||
-	    header.sh_size < MODULE_TEXT_AT + 8)
-		return 0;
-	c = cursor_over(bytes, header.sh_size);
-	found = cursor_number(&c, 8);
-	if (found != table && (found || pclntab_relocated(file, header.sh_addr) != table))
-		return 0;
-	c = cursor_over(bytes + MODULE_TEXT_AT, 8);
-	found = cursor_number(&c, 8);
-	return found ? found : pclntab_relocated(file, header.sh_addr + MODULE_TEXT_AT);
-}
-
-static void pclntab_find_text(void *arg, const struct elffile_symbol *symbol)
-{
-	static const char name[] = "runtime.text";
-
-	if (symbol->name_bytes == sizeof(name) - 1 &&
-	    memcmp(symbol->name, name, sizeof(name) - 1) == 0)
-		*(uint64_t *)arg = symbol->value;
-}
-
-/*
- * Go 1.18 to 1.25 write it into the header, where it may be left to a relocation; 1.26 does not,
- * but has the module's description in a section of its own. Else a symbol tells, and at last the
- * section, which is right where Go's own linker was the last.
- */
-static uint64_t pclntab_text_start(const struct pclntab *tab, struct elffile *file, uint64_t vaddr)
-{
-	uint64_t text = pclntab_number(tab, 24, 8);
-	GElf_Shdr header;
-
-	if (!text)
-		text = pclntab_module_text(file, vaddr);
-	if (!text)
-		text = pclntab_relocated(file, vaddr + 24);
-	if (!text)
-		elffile_symbols(file, false, pclntab_find_text, &text);
-	if (!text && elfparts_find(file, ".text", &header) == 0)
-		text = header.sh_addr;
-	return text;
 }
 
 /* Where the parts are, as offsets one behind the other. */
@@ -141,7 +61,7 @@ static int pclntab_read_header(struct pclntab *tab, struct elffile *file)
 	case PCLNTAB_1_20:
 		tab->entry_bytes = 4;
 		pclntab_read_parts(tab, 32);
-		tab->text = pclntab_text_start(tab, file, tab->vaddr);
+		tab->text = goplace_text(file, tab->vaddr, pclntab_number(tab, 24, 8));
 		break;
 	default:
 		return -ENOENT;
@@ -154,29 +74,23 @@ static int pclntab_read_header(struct pclntab *tab, struct elffile *file)
 	return functions > PCLNTAB_FUNCTIONS_MAX ? -EFBIG : 0;
 }
 
-static int pclntab_find_section(struct pclntab *tab, struct elffile *file)
+static int pclntab_find_place(struct pclntab *tab, struct elffile *file)
 {
-	static const char *const sections[] = {".gopclntab", ".data.rel.ro.gopclntab"};
-	GElf_Shdr header;
-	int err = -ENOENT;
+	struct goplace place;
+	int err = goplace_find(file, &place);
 
 	memset(tab, 0, sizeof(*tab));
-	for (size_t i = 0; err == -ENOENT && i < sizeof(sections) / sizeof(sections[0]); i++)
-		err = elfparts_find(file, sections[i], &header);
 	if (err)
 		return err;
-	if (header.sh_type == SHT_NOBITS || (header.sh_flags & SHF_COMPRESSED) ||
-	    header.sh_offset > UINT64_MAX - header.sh_size)
-		return -ENOENT;
-	tab->offset = header.sh_offset;
-	tab->vaddr = header.sh_addr;
-	tab->size = header.sh_size;
+	tab->offset = place.offset;
+	tab->vaddr = place.vaddr;
+	tab->size = place.size;
 	return 0;
 }
 
 int pclntab_open(struct pclntab *tab, struct elffile *file)
 {
-	int err = pclntab_find_section(tab, file);
+	int err = pclntab_find_place(tab, file);
 
 	if (err)
 		return err;
@@ -188,7 +102,7 @@ int pclntab_open(struct pclntab *tab, struct elffile *file)
 
 int pclntab_open_in(struct pclntab *tab, struct elffile *file, struct window *window)
 {
-	int err = pclntab_find_section(tab, file);
+	int err = pclntab_find_place(tab, file);
 
 	tab->window = window;
 	return err ? err : pclntab_read_header(tab, file);

@@ -8,7 +8,7 @@
  * of it, for who goes through all functions, or on demand, for who looks for some. Time is linear
  * in the text: functions do not overlap, and each step of one moves on. What the numbers mean for
  * the walk is gotable's, for the inlined functions goinline's. The surprise: newer linkers do not
- * write where the text begins; see pclntab_text_start().
+ * write where the text begins; see goplace_text().
  */
 #ifndef SCONCE_SYMBOLIZER_PCLNTAB_H
 #define SCONCE_SYMBOLIZER_PCLNTAB_H
