@@ -43,24 +43,34 @@ int files_open(struct files *files, struct reader *reader, struct channel *sampl
 	return lru_init(&files->table, FILES_MAX);
 }
 
-static void file_close(struct files *files, struct file *file)
-{
-	if (file->slot < 0)
-		return;
-	files_begin(files, file);
-	reader_remove(files->reader, file->slot);
-	files_end(files);
-	file->slot = -1;
-}
-
 /* Its names take more or less than before. */
 static void file_count(struct files *files, struct file *file)
 {
 	size_t bytes = (file->symbols ? file->symbols->bytes : 0) +
-		       (file->go ? golines_bytes(file->go) : 0);
+		       (file->go ? golines_bytes(file->go) : 0) +
+		       (file->dwarf ? dwarf_bytes(file->dwarf) : 0);
 
 	files->symbol_bytes += bytes - file->bytes;
 	file->bytes = bytes;
+}
+
+static void file_forget_lines(struct files *files, struct file *file)
+{
+	dwarf_close(file->dwarf);
+	file->dwarf = NULL;
+	file_count(files, file);
+}
+
+static void file_close(struct files *files, struct file *file)
+{
+	if (file->slot < 0)
+		return;
+	/* It reads from there whenever it is asked. */
+	file_forget_lines(files, file);
+	files_begin(files, file);
+	reader_remove(files->reader, file->slot);
+	files_end(files);
+	file->slot = -1;
 }
 
 /* What can be had again from the file. False: that was nothing. */
@@ -72,7 +82,7 @@ static bool file_forget_names(struct files *files, struct file *file)
 	file->symbols = NULL;
 	if (file->go)
 		golines_forget(file->go);
-	file_count(files, file);
+	file_forget_lines(files, file);
 	return file->bytes < before;
 }
 
@@ -367,6 +377,9 @@ static void file_examine(struct files *files, struct file *file)
 		file->symbols = symbols_build(&elf, files->symbol_bytes_max / 2);
 		if (!file->symbols && errno != ENOENT)
 			err = -errno;
+		if (!file->dwarf)
+			file->dwarf = dwarf_open(&(struct dwarf_parts){.debug = &elf},
+						 files->symbol_bytes_max);
 		elffile_close(&elf);
 	}
 	if (file->symbols) {
@@ -391,6 +404,18 @@ static void file_find_go(struct files *files, struct file *file, uint64_t vaddr,
 	files_make_room(files, file);
 }
 
+/* By debug information, where there is some. */
+static void file_find_lines(struct files *files, struct file *file, uint64_t address,
+			    const char *symbol, struct lines *lines)
+{
+	if (!file->dwarf)
+		return;
+	dwarf_find(file->dwarf, address, symbol, lines);
+	file_count(files, file);
+	files_make_room(files, file);
+}
+
+/* By its symbols, and the debug information that says more of them. */
 static void file_find_symbol(struct files *files, struct file *file, uint64_t vaddr,
 			     struct lines *lines)
 {
@@ -398,7 +423,9 @@ static void file_find_symbol(struct files *files, struct file *file, uint64_t va
 
 	if (!file->symbols && !file->bad && file->slot >= 0)
 		file_examine(files, file);
-	if (file->symbols && (name = symbols_find(file->symbols, vaddr)))
+	name = file->symbols ? symbols_find(file->symbols, vaddr) : NULL;
+	file_find_lines(files, file, vaddr, name, lines);
+	if (lines->n == 0 && name)
 		lines->line[lines->n++] = (struct line){.name = name};
 }
 

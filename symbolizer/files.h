@@ -12,6 +12,7 @@
 
 #include "proto/channel.h"
 #include "shm/blame.h"
+#include "symbolizer/dwarf.h"
 #include "symbolizer/elffile.h"
 #include "symbolizer/golines.h"
 #include "symbolizer/line.h"
@@ -42,8 +43,9 @@ struct file {
 	struct elffile_segment *segments;
 	uint32_t segments_n;
 	struct symbols *symbols;
-	struct golines *go; /* NULL = no Go program, or not looked at yet */
-	size_t bytes;	    /* what its names take */
+	struct golines *go;  /* NULL = no Go program, or not looked at yet */
+	struct dwarf *dwarf; /* NULL = there is none; it goes when the file is closed */
+	size_t bytes;	     /* what its names take */
 	struct table_header *table; /* from here on symbolizer/filetable's */
 	size_t table_bytes;
 	bool table_none;	  /* there is none: by frame pointers */

@@ -17,6 +17,13 @@ EHFRAME_SRCS = symbolizer/ehframe.c symbolizer/textmap.c symbolizer/cfi.c symbol
 	symbolizer/cfirule.c symbolizer/ehreturn.c symbolizer/cfifill.c symbolizer/dwarfexpr.c \
 	symbolizer/cursor.c symbolizer/elfparts.c symbolizer/tablebuild.c symbolizer/gotable.c \
 	symbolizer/pclntab.c symbolizer/goplace.c symbolizer/window.c $(SECTIONS_SRCS) $(CODEGAPS_SRCS)
+# From debug information to functions, files and lines.
+DWARF_SRCS = symbolizer/dwarf.c symbolizer/dwarfloaded.c symbolizer/dwarfmap.c \
+	symbolizer/dwarfindex.c symbolizer/dwarfpieces.c symbolizer/dwarfline.c \
+	symbolizer/dwarfname.c symbolizer/dwarfsplit.c symbolizer/dwarfranges.c \
+	symbolizer/dwarfunit.c symbolizer/dwarfabbrev.c symbolizer/dwarffile.c \
+	symbolizer/dwarfbytes.c symbolizer/dwarflimit.c
+SYMBOLIZER_SRCS += $(DWARF_SRCS)
 # Code without call frame information.
 CODEGAPS_SRCS = symbolizer/codegaps.c $(CODEFLOW_SRCS)
 CODEFLOW_SRCS = symbolizer/codegraph.c symbolizer/codeflow.c symbolizer/codetry.c \
