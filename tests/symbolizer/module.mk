@@ -83,3 +83,5 @@ tests/symbolizer/$1_LIBS = -lcmocka
 endef
 $(foreach t,perfmap_test jitdump_test,$(eval $(call jit_test,$t)))
 $(eval $(call symbolizer_test,jit_test))
+
+include tests/symbolizer/dwarf.mk
