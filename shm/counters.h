@@ -105,7 +105,9 @@
 	COUNTER(jit_maps, SYMBOLIZER, GAUGE, "perf maps and jitdumps that are read") \
 	COUNTER(jit_names, SYMBOLIZER, SUM, "names of code made at run time, as its makers tell them") \
 	COUNTER(jit_refused, SYMBOLIZER, SUM, "lines of perf maps, records of jitdumps without meaning or without room") \
-	COUNTER(jit_evictions, SYMBOLIZER, SUM, "perf maps and jitdumps given up for room")
+	COUNTER(jit_evictions, SYMBOLIZER, SUM, "perf maps and jitdumps given up for room") \
+	COUNTER(debug_files, SYMBOLIZER, SUM, "debug files that belong to a mapped one and were found") \
+	COUNTER(debug_files_wrong, SYMBOLIZER, SUM, "debug files refused: another build id or checksum than is meant")
 
 #define COUNTERS_EXPORTER(COUNTER) \
 	COUNTER(exporter_samples, EXPORTER, SUM, "samples merged into a batch") \

@@ -113,6 +113,8 @@ void books_commit(struct worker *w)
 	books_collect(w, C_jit_names, &w->jit.names);
 	books_collect(w, C_jit_refused, &w->jit.refused);
 	books_collect(w, C_jit_evictions, &w->jit.evictions);
+	books_collect(w, C_debug_files, &w->files.others.found);
+	books_collect(w, C_debug_files_wrong, &w->files.others.wrong);
 	books_collect(w, C_tables_compiled, &w->tables.compiled);
 	books_collect(w, C_tables_none, &w->tables.none);
 	books_collect(w, C_tables_dropped, &w->tables.evictions);

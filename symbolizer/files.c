@@ -32,17 +32,6 @@ void files_end(struct files *files)
 	blame_end(files->blame);
 }
 
-int files_open(struct files *files, struct reader *reader, struct channel *sampler,
-	       uint64_t symbol_bytes_max)
-{
-	memset(files, 0, sizeof(*files));
-	files->reader = reader;
-	files->sampler = sampler;
-	files->symbol_bytes_max = symbol_bytes_max;
-	files->blame = &nobodys;
-	return lru_init(&files->table, FILES_MAX);
-}
-
 /* Its names take more or less than before. */
 static void file_count(struct files *files, struct file *file)
 {
@@ -95,8 +84,11 @@ static void file_forget_content(struct files *files, struct file *file)
 	if (files->tables)
 		filetable_forget(files->tables, file);
 	file_close(files, file);
+	others_free(&files->others, file->others);
 	free(file->ids);
 	free(file->segments);
+	file->others = NULL;
+	file->others_begun = false;
 	file->ids = NULL;
 	file->segments = NULL;
 	file->segments_n = 0;
@@ -122,15 +114,6 @@ static void file_free(struct files *files, struct file *file)
 	free(file);
 }
 
-void files_close(struct files *files)
-{
-	struct file *file;
-
-	while ((file = lru_oldest(&files->table)))
-		file_free(files, file);
-	lru_fini(&files->table);
-}
-
 /* Give up the open file that was not used for longest. */
 static void files_close_oldest(struct files *files)
 {
@@ -147,6 +130,108 @@ int files_slot(struct files *files, int fd)
 	while (files->reader->files >= READER_FILES_MAX)
 		files_close_oldest(files);
 	return reader_add(files->reader, fd);
+}
+
+/* --- Files that belong to one (symbolizer/others.h). --- */
+
+/* Frames are named anew, with what was found; a part is known already. */
+static void files_changed(void *arg, uint32_t file_id, bool parts_only)
+{
+	struct files *files = arg;
+	struct file *file = lru_get(&files->table, file_id);
+
+	if (!file)
+		return;
+	if (!parts_only) {
+		file_forget_names(files, file);
+		file->bad = false;
+	}
+	file->generation = ++files->generations;
+}
+
+static bool others_are_open(const struct others *o)
+{
+	return o && (o->debug.slot >= 0 || o->alt.slot >= 0 || o->dwp.slot >= 0 || o->split);
+}
+
+/* Those of the file that was not used for longest go, and what was made from them. */
+static bool files_room(void *arg, uint32_t file_id)
+{
+	struct files *files = arg;
+	struct file *file = lru_oldest(&files->table), *next;
+
+	for (; file && files->others.open >= OTHERS_OPEN_MAX; file = next) {
+		next = lru_newer(&files->table, &file->node);
+		if (file->node.key == file_id || !others_are_open(file->others))
+			continue;
+		file_forget_names(files, file);
+		others_free(&files->others, file->others);
+		file->others = NULL;
+		file->others_begun = false;
+		file->generation = ++files->generations;
+	}
+	while (files->reader->files >= READER_FILES_MAX)
+		files_close_oldest(files);
+	return files->others.open < OTHERS_OPEN_MAX;
+}
+
+/* From here on what happens is the other file's doing; until files_begin() says otherwise. */
+static void files_begin_other(struct files *files, const struct others_file *other)
+{
+	blame_begin(files->blame, other->key.device, other->key.inode, "debug file");
+}
+
+static int files_open_other(struct files *files, const struct others_file *other,
+			    struct elffile *elf)
+{
+	if (other->slot < 0)
+		return -ENOENT;
+	files_begin_other(files, other);
+	return elffile_open(elf, files->reader, other->slot, other->key.size_bytes);
+}
+
+static int files_part(void *arg, uint32_t file_id, const struct others_file *part)
+{
+	struct files *files = arg;
+	struct file *file = lru_get(&files->table, file_id);
+	struct elffile elf;
+	int err;
+
+	if (!file || !file->dwarf || part->slot < 0)
+		return file && file->dwarf ? dwarf_give(file->dwarf, part->dwo_id, NULL) : 0;
+	err = files_open_other(files, part, &elf);
+	if (err == 0) {
+		err = dwarf_give(file->dwarf, part->dwo_id, &elf);
+		elffile_close(&elf);
+	}
+	files_end(files);
+	return err;
+}
+
+int files_open(struct files *files, struct reader *reader, struct channel *sampler,
+	       uint64_t symbol_bytes_max)
+{
+	memset(files, 0, sizeof(*files));
+	files->reader = reader;
+	files->sampler = sampler;
+	files->symbol_bytes_max = symbol_bytes_max;
+	files->blame = files->others.blame = &nobodys;
+	files->others.calls = (struct others_calls){.changed = files_changed,
+						    .part = files_part,
+						    .room = files_room,
+						    .arg = files};
+	files->others.reader = reader;
+	files->others.sampler = sampler;
+	return lru_init(&files->table, FILES_MAX);
+}
+
+void files_close(struct files *files)
+{
+	struct file *file;
+
+	while ((file = lru_oldest(&files->table)))
+		file_free(files, file);
+	lru_fini(&files->table);
 }
 
 static void file_take_fd(struct files *files, struct file *file, int fd)
@@ -272,6 +357,8 @@ void files_mapped(struct files *files, uint32_t file_id)
 	uint64_t mtime_ns;
 	int slot, err;
 
+	if (file && file->others)
+		others_again(&files->others, file->others);
 	if (!file || file->slot < 0 || !file->key.inode)
 		return;
 	files_begin(files, file);
@@ -345,6 +432,45 @@ static void file_keep_segments(struct file *file, const struct elffile *elf)
 	file->segments_n = elf->segments_n;
 }
 
+/* Its own, or those of its debug file, which lie where its own code lies. */
+static struct symbols *file_symbols(struct files *files, const struct file *file,
+				    struct elffile *elf)
+{
+	const struct others *o = file->others;
+	struct symbols *symbols = NULL;
+	struct elffile debug;
+
+	if (o && !o->says.symbols && files_open_other(files, &o->debug, &debug) == 0) {
+		memcpy(debug.segments, elf->segments, sizeof(debug.segments));
+		debug.segments_n = elf->segments_n;
+		symbols = symbols_build(&debug, files->symbol_bytes_max / 2);
+		elffile_close(&debug);
+		files_begin(files, file);
+	}
+	return symbols ? symbols : symbols_build(elf, files->symbol_bytes_max / 2);
+}
+
+/* By its own debug information, or by that of its debug file, with all that belongs to it. */
+static void file_open_lines(struct files *files, struct file *file, struct elffile *own)
+{
+	static const struct others_file none = {.slot = -1};
+	const struct others *o = file->others;
+	const struct others_file *of[3] = {o && !o->says.lines ? &o->debug : &none,
+					   o ? &o->alt : &none, o ? &o->dwp : &none};
+	struct elffile elf[3], *parts[3];
+
+	for (int i = 0; i < 3; i++)
+		parts[i] = files_open_other(files, of[i], &elf[i]) ? NULL : &elf[i];
+	file->dwarf = dwarf_open(&(struct dwarf_parts){parts[0] ? parts[0] : own, parts[1], parts[2]},
+				 files->symbol_bytes_max);
+	for (int i = 0; i < 3; i++)
+		if (parts[i])
+			elffile_close(parts[i]);
+	for (uint32_t i = 0; file->dwarf && o && o->split && i < o->split->parts_n; i++)
+		files_part(files, file->node.key, &o->split->parts[i]);
+	files_begin(files, file);
+}
+
 /*
  * Look into the file: once for what it is, and for its names whenever the index is gone. Those of a
  * Go program are in its own table; its symbols are wanted when something else of it is met, C code.
@@ -374,15 +500,17 @@ static void file_examine(struct files *files, struct file *file)
 		}
 	}
 	if (err == 0) {
-		file->symbols = symbols_build(&elf, files->symbol_bytes_max / 2);
+		if (!file->others_begun && file->node.key != RECORD_VDSO_FILE_ID)
+			file->others = others_begin(&files->others, file->node.key, &elf);
+		file->others_begun = true;
+		file->symbols = file_symbols(files, file, &elf);
 		if (!file->symbols && errno != ENOENT)
 			err = -errno;
 		if (!file->dwarf)
-			file->dwarf = dwarf_open(&(struct dwarf_parts){.debug = &elf},
-						 files->symbol_bytes_max);
+			file_open_lines(files, file, &elf);
 		elffile_close(&elf);
 	}
-	if (file->symbols) {
+	if (file->symbols || file->dwarf) {
 		file_count(files, file);
 		files->indexed++;
 		files_make_room(files, file);
@@ -408,9 +536,17 @@ static void file_find_go(struct files *files, struct file *file, uint64_t vaddr,
 static void file_find_lines(struct files *files, struct file *file, uint64_t address,
 			    const char *symbol, struct lines *lines)
 {
+	const struct others *o = file->others;
+	struct dwarf_want want;
+
 	if (!file->dwarf)
 		return;
+	if (o && !o->says.lines && o->debug.slot >= 0)
+		files_begin_other(files, &o->debug);
 	dwarf_find(file->dwarf, address, symbol, lines);
+	files_begin(files, file);
+	if (file->others && dwarf_wants(file->dwarf, &want))
+		others_want(&files->others, file->others, want.name, want.dwo_id);
 	file_count(files, file);
 	files_make_room(files, file);
 }
@@ -421,7 +557,7 @@ static void file_find_symbol(struct files *files, struct file *file, uint64_t va
 {
 	const char *name;
 
-	if (!file->symbols && !file->bad && file->slot >= 0)
+	if (!file->symbols && !file->dwarf && !file->bad && file->slot >= 0)
 		file_examine(files, file);
 	name = file->symbols ? symbols_find(file->symbols, vaddr) : NULL;
 	file_find_lines(files, file, vaddr, name, lines);
@@ -429,11 +565,29 @@ static void file_find_symbol(struct files *files, struct file *file, uint64_t va
 		lines->line[lines->n++] = (struct line){.name = name};
 }
 
+void files_other(struct files *files, const struct message_other *message, int fd)
+{
+	struct file *file = lru_get(&files->table, message->need.file_id);
+
+	files->arrivals++;
+	others_message(&files->others, file ? file->others : NULL, message, fd);
+}
+
+bool files_other_pending(struct files *files, struct file *file)
+{
+	if (!file->examined && file->slot >= 0) {
+		files_begin(files, file);
+		file_examine(files, file);
+		files_end(files);
+	}
+	return file->others && others_pending(file->others);
+}
+
 void files_find(struct files *files, struct file *file, uint64_t offset, struct files_found *found)
 {
 	const struct elffile_segment *segment;
 
-	if (!file->symbols && !file->go && !file->bad && file->slot >= 0)
+	if (!file->symbols && !file->dwarf && !file->go && !file->bad && file->slot >= 0)
 		file_examine(files, file);
 	found->lines.n = 0;
 	found->address = offset;

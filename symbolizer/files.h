@@ -17,6 +17,7 @@
 #include "symbolizer/golines.h"
 #include "symbolizer/line.h"
 #include "symbolizer/lru.h"
+#include "symbolizer/others.h"
 #include "symbolizer/reader.h"
 #include "symbolizer/symbols.h"
 
@@ -46,6 +47,8 @@ struct file {
 	struct golines *go;  /* NULL = no Go program, or not looked at yet */
 	struct dwarf *dwarf; /* NULL = there is none; it goes when the file is closed */
 	size_t bytes;	     /* what its names take */
+	struct others *others; /* files that belong to it; NULL = it lacks nothing */
+	bool others_begun;     /* that was found out */
 	struct table_header *table; /* from here on symbolizer/filetable's */
 	size_t table_bytes;
 	bool table_none;	  /* there is none: by frame pointers */
@@ -72,6 +75,7 @@ struct files {
 	uint64_t indexed, bad, evictions; /* counters, added up by the worker */
 	uint64_t need_window_ns;
 	uint32_t need_sent;
+	struct others_all others;
 };
 
 struct files_found {
@@ -100,6 +104,11 @@ void files_record(struct files *files, const struct record_file *record);
 void files_mapped(struct files *files, uint32_t file_id);
 /* Takes the fd; -1 when the broker had none. */
 void files_message(struct files *files, const struct message_file *message, int fd);
+
+/* And of what belongs to a file. */
+void files_other(struct files *files, const struct message_other *message, int fd);
+/* It is here: may its debug file be on the way? Looks into a file that nobody has looked into. */
+bool files_other_pending(struct files *files, struct file *file);
 
 /* The entry of this id, made when there is none; the vdso's is open. */
 struct file *files_get(struct files *files, uint32_t file_id);

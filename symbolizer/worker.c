@@ -57,7 +57,7 @@ int worker_open(struct worker *w, struct child *child)
 	reader_open(&w->reader, true);
 	kallsyms_open(&w->kallsyms, FD_SYMBOLIZER_KALLSYMS, FD_SYMBOLIZER_MODULES);
 	err = files_open(&w->files, &w->reader, &w->sampler, config->symbol_bytes);
-	w->files.blame = &child->ledger.shared->blame;
+	w->files.blame = w->files.others.blame = &child->ledger.shared->blame;
 	w->reader.waits = &w->files.blame->reading;
 	blame_resume(w->files.blame, config->stuck_ms);
 	crash_open(&w->files.blame->crashed);
@@ -122,8 +122,11 @@ static void worker_on_broker(struct worker *w, const struct message *message, in
 		files_message(&w->files, &message->file, fds_n ? fds[0] : -1);
 		fds[0] = -1;
 	}
-	if (message->type == MESSAGE_OTHER && message->other.need.kind == OTHER_PERF_MAP) {
-		jit_message(&w->jit, &message->other, fds_n ? fds[0] : -1);
+	if (message->type == MESSAGE_OTHER) {
+		if (message->other.need.kind == OTHER_PERF_MAP)
+			jit_message(&w->jit, &message->other, fds_n ? fds[0] : -1);
+		else
+			files_other(&w->files, &message->other, fds_n ? fds[0] : -1);
 		fds[0] = -1;
 	}
 	for (size_t i = 0; i < fds_n; i++)
@@ -206,8 +209,13 @@ static bool worker_wait_for_files(struct worker *w, const struct frame *frames, 
 			continue;
 		last = frames[i].file_id;
 		file = files_get(&w->files, last);
-		if (file_is_known(file))
+		if (file_is_known(file)) {
+			if (files_other_pending(&w->files, file) &&
+			    worker_may_wait(w, &file->others->wait_until_ns, &file->others->waited,
+					    FILES_WAIT_NS))
+				wait = true;
 			continue;
+		}
 		files_need(&w->files, file, child_now_ns());
 		if (!file->received &&
 		    worker_may_wait(w, &file->wait_until_ns, &file->waited, FILES_WAIT_NS))
@@ -428,6 +436,7 @@ bool worker_turn(struct worker *w)
 		w->drain_end_ns = w->tables.now_ns + DRAIN_NS;
 	jit_turn(&w->jit, &w->processes, w->tables.now_ns);
 	worker_channels(w);
+	others_turn(&w->files.others, w->tables.now_ns);
 	peers_turn(&w->peers, w->tables.now_ns);
 	worker_introductions(w);
 	if (w->wants_ranges)
