@@ -22,7 +22,8 @@ $(eval $(call fuzz_target,perfmap,symbolizer/perfmap.c symbolizer/jitindex.c))
 $(eval $(call fuzz_target,jitdump,symbolizer/jitdump.c symbolizer/jitindex.c))
 $(eval $(call fuzz_target,golines,tests/symbolizer/goimage.c symbolizer/golines.c symbolizer/goinline.c \
 	symbolizer/gomodule.c symbolizer/goplace.c symbolizer/window.c symbolizer/pclntab.c symbolizer/elfparts.c \
-	symbolizer/elffile.c symbolizer/reader.c symbolizer/sha256.c symbolizer/cfientry.c symbolizer/cursor.c,-lelf -l:liburing.a))
+	symbolizer/elffile.c symbolizer/reader.c symbolizer/sha256.c symbolizer/cfientry.c symbolizer/cursor.c \
+	$(SECTIONS_SRCS),$(SYMBOLIZER_LIBS)))
 # These include the program's main.c.
 $(eval $(call fuzz_target,broker,tests/fuzz/packets.c $(BROKER_SRCS) $(SANDBOX_SRCS) $(CHILD_SRCS),\
 	$(SANDBOX_LIBS)))

@@ -2,7 +2,7 @@ comma := ,
 # Debug information: small programs with known answers, and against llvm-symbolizer and addr2line.
 DWARF_TEST_SRCS = tests/symbolizer/dwarf_program.c $(DWARF_SRCS) $(SECTIONS_SRCS) \
 	symbolizer/elffile.c symbolizer/symbols.c symbolizer/reader.c symbolizer/sha256.c \
-	symbolizer/pclntab.c symbolizer/elfparts.c symbolizer/cfientry.c symbolizer/cursor.c
+	symbolizer/elfparts.c symbolizer/cfientry.c symbolizer/cursor.c
 define dwarf_test
 TESTS += tests/symbolizer/$1
 tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c $(DWARF_TEST_SRCS)
