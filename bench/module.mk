@@ -189,3 +189,8 @@ workloads: $(BUILD)/bench/read-files
 bench/read-files_SRCS = bench/read-files.c $(EHFRAME_SRCS) symbolizer/symbols.c symbolizer/demangle.c \
 	symbolizer/elffile.c symbolizer/reader.c symbolizer/sha256.c shm/table.c
 bench/read-files_LIBS = $(SYMBOLIZER_LIBS)
+
+# One measurement for bench/lines.
+BENCHES += bench/find-lines
+bench/find-lines_SRCS = bench/find-lines.c $(DWARF_TEST_SRCS)
+bench/find-lines_LIBS = $(SYMBOLIZER_LIBS)

@@ -108,7 +108,7 @@ static int abbrev_compare(const void *a, const void *b)
 
 int dwarfabbrev_read(struct dwarfabbrevs *table, struct dwarfbytes *section, uint64_t at)
 {
-	struct abbrev_reader r = {section, at, {0}};
+	struct abbrev_reader r = {section, at, cursor_over((const uint8_t *)"", 0)};
 	struct dwarfabbrev abbrev;
 	int err;
 
@@ -150,7 +150,7 @@ bool dwarfabbrev_find(struct dwarfbytes *section, uint64_t at, uint64_t code,
 		      struct dwarfabbrev *abbrev,
 		      struct dwarfattribute attributes[DWARFABBREV_OF_ONE_MAX])
 {
-	struct abbrev_reader r = {section, at, {0}};
+	struct abbrev_reader r = {section, at, cursor_over((const uint8_t *)"", 0)};
 	struct dwarfattribute unused;
 	uint32_t left = DWARFABBREV_ATTRIBUTES_MAX;
 

@@ -109,10 +109,11 @@ static bool dwarfbytes_move(struct dwarfbytes *bytes, uint64_t at, uint64_t n)
 
 struct cursor dwarfbytes_cursor(struct dwarfbytes *bytes, uint64_t at, uint64_t need)
 {
+	const struct cursor nothing = cursor_over((const uint8_t *)"", 0);
 	uint64_t left, want;
 
 	if (at >= bytes->size)
-		return (struct cursor){0};
+		return nothing;
 	left = bytes->size - at;
 	if (bytes->unpacked.data)
 		return cursor_over(bytes->unpacked.data + at, left);
@@ -122,7 +123,7 @@ struct cursor dwarfbytes_cursor(struct dwarfbytes *bytes, uint64_t at, uint64_t 
 	    bytes->window_bytes - (at - bytes->window_at) < need) {
 		want = need < bytes->ahead ? bytes->ahead : need;
 		if (!dwarfbytes_move(bytes, at, want < left ? want : left))
-			return (struct cursor){0};
+			return nothing;
 	}
 	return cursor_over(bytes->window + (at - bytes->window_at),
 			   bytes->window_bytes - (at - bytes->window_at));

@@ -203,7 +203,8 @@ static void walk_down(struct walk *w, const struct dwarfabbrev *abbrev, uint64_t
 /* The entry at the cursor, whose code was read. */
 static void walk_entry(struct walk *w, const struct dwarfabbrev *abbrev, uint64_t offset)
 {
-	const struct dwarfattribute *attributes = &w->abbrevs.attributes[abbrev->first];
+	const struct dwarfattribute *attributes =
+	    abbrev->attributes_n ? &w->abbrevs.attributes[abbrev->first] : NULL;
 	uint32_t size = w->sizes[abbrev - w->abbrevs.abbrevs];
 	uint32_t site = w->depth ? w->levels[w->depth - 1].site : DWARFINDEX_NONE;
 	struct dwarfdie die;

@@ -7,7 +7,7 @@ define dwarf_test
 TESTS += tests/symbolizer/$1
 tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c $(DWARF_TEST_SRCS)
 tests/symbolizer/$1_LIBS = $(SYMBOLIZER_TEST_LIBS)
-$(BUILD)/tests/symbolizer/$1: | $(DWARF_PROGRAMS)
+$(BUILD)/tests/symbolizer/$1: | $(DWARF_PROGRAMS) $(DWARF_SEEDS)
 endef
 
 # Each compiled once, for all modes: they are what is looked at. Renamed into place, because two
@@ -55,4 +55,24 @@ $(DWARF_DIR)/dwz-x5: $(DWARF_DIR)/gcc-x5 $(DWARF_DIR)/gcc-x4
 		dwz -m dwz/alt dwz/x5 dwz/x4 && \
 		for n in x5 x4; do ln -sf dwz/alt dwz-$$n.alt && ln -sf gcc-$$n dwz-$$n.original && \
 			cp dwz/$$n dwz-$$n; done
-$(foreach t,dwarf_others_test,$(eval $(call dwarf_test,$t)))
+# What fuzzing begins with: one unit, and nothing of the C library.
+DWARF_SEED_FLAGS = -nostdlib -static -Wl$(comma)-e$(comma)other_work -Wl$(comma)--build-id=none
+DWARF_SEEDS :=
+define dwarf_seed
+DWARF_SEEDS += $(DWARF_DIR)/seed-$1
+$(DWARF_DIR)/seed-$1: $(DWARF_HERE)/dwarf_c2.c
+	@mkdir -p $$(@D)
+	$$(Q)$2 -I. -O2 -c -o $$@.o $(DWARF_HERE)/dwarf_c2.c && \
+		$2 $(DWARF_SEED_FLAGS) -o $$@.new $$@.o && $3 mv $$@.new $$@
+endef
+$(foreach v,2 3 4 5,$(eval $(call dwarf_seed,gcc$v,gcc -gdwarf-$v)))
+$(foreach v,4 5,$(eval $(call dwarf_seed,clang$v,$(CLANG) -gdwarf-$v)))
+$(eval $(call dwarf_seed,packed,gcc -gdwarf-5 -gz))
+$(eval $(call dwarf_seed,gcc-split4,gcc -gdwarf-4 -gsplit-dwarf))
+$(eval $(call dwarf_seed,clang-split5,$(CLANG) -gdwarf-5 -gsplit-dwarf -fsplit-dwarf-inlining))
+$(eval $(call dwarf_seed,gcc-split5,gcc -gdwarf-5 -gsplit-dwarf,llvm-dwp -e $$@.new -o $$@.dwp &&))
+$(eval $(call dwarf_seed,clang-split4,$(CLANG) -gdwarf-4 -gsplit-dwarf,dwp -e $$@.new -o $$@.dwp &&))
+$(eval $(call dwarf_seed,dwz,gcc -gdwarf-4,cp $$@.new $$@.2 && dwz -m $$@.alt $$@.new $$@.2 &&))
+$(BUILD)/tests/fuzz/dwarf_test: | $(DWARF_SEEDS)
+$(eval $(call fuzz_target,dwarf,$(filter-out tests/symbolizer/dwarf_program.c,$(DWARF_TEST_SRCS)),$(SYMBOLIZER_LIBS)))
+$(foreach t,dwarf_test dwarf_others_test,$(eval $(call dwarf_test,$t)))

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What names by debug information cost, for `bench/lines`: how long the first question to a file
+ * takes, the first one to each unit (cold), and one to a unit that is known (warm); and how much
+ * memory a piece of code takes. The file's pages are in memory already.
+ *
+ *   find-lines FILE [ADDRESSES]
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/symbolizer/dwarf_program.h"
+
+#define ADDRESSES 2000
+#define BYTES_MAX (256u << 20)
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static uint64_t ask_all(struct dwarf_program *p, const uint64_t *at, size_t n, uint64_t *ns)
+{
+	static struct lines lines;
+	uint64_t frames = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t from = now_ns();
+
+		dwarf_find(p->dwarf, at[i], NULL, &lines);
+		ns[i] = now_ns() - from;
+		frames += lines.n;
+	}
+	return frames;
+}
+
+static void print_times(const char *what, uint64_t *ns, size_t n)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += ns[i];
+	qsort(ns, n, sizeof(*ns), compare);
+	printf("  %-22s mean %.1f us, median %.1f, 99 %% below %.1f, longest %.1f\n", what,
+	       (double)sum / (double)n / 1000, (double)ns[n / 2] / 1000,
+	       (double)ns[n * 99 / 100] / 1000, (double)ns[n - 1] / 1000);
+}
+
+int main(int argc, char **argv)
+{
+	size_t n = argc > 2 ? strtoul(argv[2], NULL, 10) : ADDRESSES;
+	uint64_t *at = calloc(n, sizeof(*at)), *ns = calloc(n, sizeof(*ns));
+	uint64_t start, bytes, from, frames;
+	static struct dwarf_program program;
+	static struct lines lines;
+
+	if (argc < 2 || n == 0 || !dwarf_program_open(&program, argv[1], NULL, NULL, BYTES_MAX) ||
+	    !program.dwarf) {
+		fprintf(stderr, "usage: find-lines FILE [ADDRESSES], with debug information\n");
+		return 2;
+	}
+	start = dwarf_program_code(&program, &bytes);
+	srandom(1);
+	for (size_t i = 0; i < n; i++)
+		at[i] = start + (uint64_t)random() % bytes;
+	from = now_ns();
+	dwarf_find(program.dwarf, start, NULL, &lines);
+	printf("%s\n  first question         %.1f ms, then %zu KiB held\n", argv[1],
+	       (double)(now_ns() - from) / 1e6, dwarf_bytes(program.dwarf) >> 10);
+	frames = ask_all(&program, at, n, ns);
+	printf("  %zu random addresses, %.1f frames each\n", n, (double)frames / (double)n);
+	print_times("in a unit not yet read", ns, n);
+	ask_all(&program, at, n, ns);
+	print_times("again", ns, n);
+	printf("  then %zu KiB held\n", dwarf_bytes(program.dwarf) >> 10);
+	dwarf_program_close(&program);
+	return 0;
+}
