@@ -62,7 +62,7 @@ static const struct {
 		 {50, 50}},
     [OUTSIDE] = {"outside",
 		 "the other one goes on with a symbol behind the end that the symbol itself states",
-		 {0, 100}},
+		 {30, 100}},
     [ALIAS] =
 	{"alias",
 	 "several symbols stand at one address; each of us has rules of its own which is best",
@@ -333,7 +333,7 @@ static void count(const char *path, enum other other, const uint64_t *pcs, unsig
 		kind = compare(&ours, &theirs, pcs[i], other);
 		counts[kind]++;
 		deep += ours.n > 1;
-		if (kind >= ALIAS && printed[kind]++ < (kind == DIFFERENT ? 5 : 1))
+		if ((kind >= ALIAS || kind == OUTSIDE) && printed[kind]++ < (kind == DIFFERENT ? 5 : 1))
 			print_both(path, pcs[i], &ours, &theirs, kind);
 	}
 	fclose(answers);
