@@ -37,6 +37,7 @@ enum kind {
 	PADDING,
 	OUTSIDE,
 	ALIAS,
+	NO_FUNCTION,
 	NAME_OF_SYMBOL,
 	UNQUALIFIED,
 	OURS_MORE,
@@ -67,6 +68,11 @@ static const struct {
 	{"alias",
 	 "several symbols stand at one address; each of us has rules of its own which is best",
 	 {50, 50}},
+    [NO_FUNCTION] =
+	{"no function",
+	 "-flto leaves marks (no type, in no code) whose addresses are inside of functions; the "
+	 "other one takes them for functions",
+	 {250, 0}},
     [NAME_OF_SYMBOL] =
 	{"symbol",
 	 "the outermost function is called by its symbol here (foo.cold, an alias); the "
@@ -177,7 +183,7 @@ static uint64_t symbol_start(uint64_t vaddr)
 
 struct at_address {
 	const char *name;
-	uint64_t start;
+	uint64_t start; /* 0: anywhere */
 	bool found;
 };
 
@@ -185,7 +191,7 @@ static void symbol_matches(void *arg, const struct elffile_symbol *symbol)
 {
 	struct at_address *a = arg;
 
-	if (symbol->value == a->start && strlen(a->name) == symbol->name_bytes &&
+	if ((!a->start || symbol->value == a->start) && strlen(a->name) == symbol->name_bytes &&
 	    memcmp(symbol->name, a->name, symbol->name_bytes) == 0)
 		a->found = true;
 }
@@ -194,6 +200,15 @@ static void symbol_matches(void *arg, const struct elffile_symbol *symbol)
 static bool is_alias(const char *name, uint64_t vaddr)
 {
 	struct at_address a = {name, symbol_start(vaddr), false};
+
+	elffile_symbols(&program.file, false, symbol_matches, &a);
+	return a.found;
+}
+
+/* Is it the name of a function at all? */
+static bool is_function(const char *name)
+{
+	struct at_address a = {name, 0, false};
 
 	elffile_symbols(&program.file, false, symbol_matches, &a);
 	return a.found;
@@ -219,7 +234,7 @@ static bool same_file(const char *ours, const char *theirs, enum other other)
 }
 
 static enum kind compare_name(const struct line *ours, const struct their_frame *theirs,
-			      uint64_t vaddr, bool outermost)
+			      uint64_t vaddr, bool outermost, enum other other)
 {
 	const char *name = ours->name;
 
@@ -229,6 +244,8 @@ static enum kind compare_name(const struct line *ours, const struct their_frame 
 		return SAME;
 	if (outermost && is_alias(theirs->name, vaddr))
 		return ALIAS;
+	if (outermost && other == LLVM && !is_function(theirs->name))
+		return NO_FUNCTION;
 	if (outermost)
 		return NAME_OF_SYMBOL;
 	if (ends_with(name, theirs->name) && strlen(name) > strlen(theirs->name) + 2 &&
@@ -257,11 +274,11 @@ static enum kind compare(const struct lines *ours, const struct answer *theirs, 
 		return DIFFERENT;
 	if (ours->n == 1 && !ours->line[0].file && !first->line && !strchr(first->file, '/') &&
 	    first->file[0])
-		return compare_name(&ours->line[0], first, vaddr, true) == SAME ? FILE_SYMBOL
-										: ALIAS;
+		return compare_name(&ours->line[0], first, vaddr, true, other) == SAME ? FILE_SYMBOL
+										       : ALIAS;
 	for (uint32_t i = 0; i < ours->n; i++) {
 		enum kind kind =
-		    compare_name(&ours->line[i], &theirs->frame[i], vaddr, i + 1 == ours->n);
+		    compare_name(&ours->line[i], &theirs->frame[i], vaddr, i + 1 == ours->n, other);
 
 		if (ours->line[i].line != theirs->frame[i].line ||
 		    !same_file(ours->line[i].file, theirs->frame[i].file, other))
@@ -333,7 +350,8 @@ static void count(const char *path, enum other other, const uint64_t *pcs, unsig
 		kind = compare(&ours, &theirs, pcs[i], other);
 		counts[kind]++;
 		deep += ours.n > 1;
-		if ((kind >= ALIAS || kind == OUTSIDE) && printed[kind]++ < (kind == DIFFERENT ? 5 : 1))
+		if ((kind >= ALIAS || kind == OUTSIDE) &&
+		    printed[kind]++ < (kind == DIFFERENT ? 5 : 1))
 			print_both(path, pcs[i], &ours, &theirs, kind);
 	}
 	fclose(answers);
