@@ -8,8 +8,11 @@
 
 #define PCLNTAB_BYTES_MAX  (128u << 20) /* in one piece */
 #define PCLNTAB_STEP_BYTES 10		/* two numbers of at most five */
-/* Looked through for one number: more than any function has, and no more than two milliseconds. */
-#define PCLNTAB_STEPS_MAX (1u << 18)
+/*
+ * Looked through for one number. The function with the most of them has 11,768, in a program of
+ * 545,759 functions; a file made to have this many in each of 64 calls holds us up for 60 ms.
+ */
+#define PCLNTAB_STEPS_MAX 65536u
 
 const uint8_t *pclntab_bytes(const struct pclntab *tab, uint64_t offset, uint64_t bytes)
 {
