@@ -4,7 +4,7 @@
  * main;run;[outer];[middle];between;[spin], those in brackets in anonymous memory, written in
  * machine code with frame pointers; all others, between too, are compiled without.
  *
- *   jit none|map|late|foreign|dump SECONDS [FOLDER]
+ *   jit none|map|twice|late|foreign|dump SECONDS [FOLDER]
  *
  * The main thread is named jit-one, then jit-two and, with a dump, jit-three, SECONDS of CPU time
  * each.
@@ -149,26 +149,44 @@ static void map_begin(int foreign)
 
 /* --- The chain. --- */
 
-static void make_code(void)
-{
-	code = mmap(NULL, SLOTS * SLOT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (code == MAP_FAILED)
-		fail("mmap");
-	memcpy(code + OUTER * SLOT, calling, sizeof(calling));
-	memcpy(code + MIDDLE * SLOT, calling, sizeof(calling));
-	memcpy(code + SPIN * SLOT, spinning, sizeof(spinning));
-	memcpy(code + MOVED * SLOT, spinning, sizeof(spinning));
-}
-
-static void link_code(int slot, void *target)
-{
-	memcpy(code + slot * SLOT + TARGET, &target, sizeof(target));
-}
-
 static PLAIN void between(void)
 {
 	spin();
 	between_calls++;
+}
+
+static uint8_t *map_code(int fd, int prot, int flags)
+{
+	void *at = mmap(NULL, SLOTS * SLOT, prot, flags, fd, 0);
+
+	if (at == MAP_FAILED)
+		fail("mmap");
+	return at;
+}
+
+/* Private, or shared without a file, or a memfd that is writable here and executable there. */
+static void make_code(const char *mode)
+{
+	int twice = !strcmp(mode, "twice") ? memfd_create("doublemapper", MFD_CLOEXEC) : -1;
+	int shared = !strcmp(mode, "late");
+	void *targets[] = {NULL, (void *)between};
+	uint8_t *to;
+
+	if (twice >= 0 && ftruncate(twice, SLOTS * SLOT))
+		fail("memfd");
+	to =
+	    map_code(twice, PROT_READ | PROT_WRITE,
+		     twice >= 0 ? MAP_SHARED : (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS);
+	code = twice >= 0 ? map_code(twice, PROT_READ | PROT_EXEC, MAP_SHARED) : to;
+	targets[OUTER] = code + MIDDLE * SLOT;
+	for (int slot = OUTER; slot <= MIDDLE; slot++) {
+		memcpy(to + slot * SLOT, calling, sizeof(calling));
+		memcpy(to + slot * SLOT + TARGET, &targets[slot], sizeof(targets[slot]));
+	}
+	memcpy(to + SPIN * SLOT, spinning, sizeof(spinning));
+	memcpy(to + MOVED * SLOT, spinning, sizeof(spinning));
+	if (code == to && mprotect(code, SLOTS * SLOT, PROT_READ | PROT_EXEC))
+		fail("mprotect");
 }
 
 static PLAIN void run(const char *name, double seconds)
@@ -199,13 +217,9 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
-	make_code();
-	link_code(OUTER, code + MIDDLE * SLOT);
-	link_code(MIDDLE, (void *)between);
-	if (mprotect(code, SLOTS * SLOT, PROT_READ | PROT_EXEC))
-		fail("mprotect");
+	make_code(argv[1]);
 	spin = (void (*)(void))(void *)(code + SPIN * SLOT);
-	if (!strcmp(argv[1], "map") || !strcmp(argv[1], "foreign"))
+	if (!strcmp(argv[1], "map") || !strcmp(argv[1], "twice") || !strcmp(argv[1], "foreign"))
 		map_begin(!strcmp(argv[1], "foreign"));
 	if (!strcmp(argv[1], "dump") && argc > 3)
 		dump_begin(argv[3]);
