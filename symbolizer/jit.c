@@ -152,6 +152,7 @@ static void jit_exec(struct jit *jit, struct jit_process *p)
 	p->dumps_n = p->ranges_seen = p->ask_ms = 0;
 	p->ask_ns = p->look_ns = p->files_seen = p->wait_until_ns = 0;
 	p->answered = p->waited = false;
+	p->read_bytes = 0;
 }
 
 static struct jit_process *jit_new_process(struct jit *jit, uint32_t pid)
@@ -268,21 +269,22 @@ static void jit_restart_map(struct jit_map *m)
 }
 
 /* True: there is more than was read. */
-static bool jit_read_map(struct jit *jit, struct jit_map *m)
+static bool jit_read_map(struct jit *jit, struct jit_process *p, struct jit_map *m)
 {
 	uint64_t end = m->at + LOOK_BYTES;
 	struct reader_part part;
 	size_t taken;
 
-	while (m->at < end && m->at < m->key.size_bytes) {
+	while (m->at < end && m->at < m->key.size_bytes && p->read_bytes < JIT_READ_MAX) {
 		part = (struct reader_part){chunk, sizeof(chunk), m->at, 0};
 		reader_read(jit->files->reader, m->slot, &part, 1);
 		taken = part.result > 0 ? perfmap_feed(&m->map, chunk, (size_t)part.result) : 0;
 		m->at += taken;
+		p->read_bytes += taken;
 		if (taken == 0)
 			return false;
 	}
-	return m->at < m->key.size_bytes;
+	return m->at < m->key.size_bytes && p->read_bytes < JIT_READ_MAX;
 }
 
 /* How long it may rest. */
@@ -303,7 +305,7 @@ static uint64_t jit_look_at_map(struct jit *jit, struct jit_process *p)
 		m->key.size_bytes = (uint64_t)st.st_size;
 		m->key.mtime_ns =
 		    (uint64_t)st.st_mtim.tv_sec * 1000000000ull + (uint64_t)st.st_mtim.tv_nsec;
-		more = jit_read_map(jit, m);
+		more = jit_read_map(jit, p, m);
 		perfmap_settle(&m->map);
 		/* Another one has its name, or will have. */
 		if (st.st_nlink == 0)
@@ -385,16 +387,17 @@ static bool jit_read_dump(struct jit *jit, const struct file *file, struct jit_d
 	uint32_t rounds = LOOK_BYTES / CHUNK_BYTES;
 	struct reader_part part;
 
-	while (rounds-- && d->at < d->size_bytes) {
+	while (rounds-- && d->at < d->size_bytes && d->read_bytes < JIT_READ_MAX) {
 		part = (struct reader_part){chunk, sizeof(chunk), d->at, 0};
 		reader_read(jit->files->reader, file->slot, &part, 1);
 		step = part.result > 0 ? jitdump_feed(&d->dump, chunk, (size_t)part.result, now_ns)
 				       : 0;
 		d->at += step;
+		d->read_bytes += part.result > 0 ? (uint64_t)part.result : 0;
 		if (jitdump_settle(&d->dump) || step == 0)
 			return false;
 	}
-	return d->at < d->size_bytes;
+	return d->at < d->size_bytes && d->read_bytes < JIT_READ_MAX;
 }
 
 static void jit_look_at_dump(struct jit *jit, const struct file *file, struct jit_dump *d,
@@ -429,8 +432,8 @@ static void jit_look_soon(const struct jit *jit, uint64_t *look_ns)
 		*look_ns = jit->now_ns + LOOK_SOON_NS;
 }
 
-/* The dump, read as far as it is time for that; NULL when it is not here. */
-static struct jit_dump *jit_dump_at(struct jit *jit, const struct jit_process *p, uint32_t file_id)
+/* Read the dump as far as it is time for that. */
+static void jit_look_at(struct jit *jit, const struct jit_process *p, uint32_t file_id)
 {
 	struct file *file = jit_file(jit, file_id);
 	struct jit_dump *d = file && file->received ? jit_dump_of(jit, file) : NULL;
@@ -439,7 +442,6 @@ static struct jit_dump *jit_dump_at(struct jit *jit, const struct jit_process *p
 		files_need(jit->files, file, jit->now_ns);
 	else if (d && jit->now_ns >= d->look_ns)
 		jit_look_at_dump(jit, file, d, p);
-	return d;
 }
 
 /*
@@ -453,8 +455,11 @@ static void jit_find_dumped(struct jit *jit, const struct jit_process *p, uint64
 	uint64_t slept_ns = jit_clock(CLOCK_BOOTTIME) - jit_clock(CLOCK_MONOTONIC);
 	uint64_t newest = 0;
 
+	/* To read one may make another one go: what is found comes after all that. */
+	for (uint32_t i = 0; i < p->dumps_n; i++)
+		jit_look_at(jit, p, p->dumps[i]);
 	for (uint32_t i = 0; i < p->dumps_n; i++) {
-		struct jit_dump *d = jit_dump_at(jit, p, p->dumps[i]);
+		struct jit_dump *d = lru_peek(&jit->dumps, p->dumps[i]);
 		struct lines found;
 
 		if (!d || (lines->n && d->dump.created < newest))

@@ -26,7 +26,9 @@
 #define JIT_DUMPS_MAX	  128
 #define JIT_PROCESS_DUMPS 4 /* of one process: what it inherits by fork is still mapped */
 #define JIT_SHARE	  2 /* of --symbol-memory */
-#define JIT_LOOK_NS	  1000000000ull
+/* Of the maps of a program, or of a dump: more is not read, or who writes fast keeps us busy. */
+#define JIT_READ_MAX (1ull << 30)
+#define JIT_LOOK_NS  1000000000ull
 
 struct jit_map {
 	struct perfmap map;
@@ -38,7 +40,7 @@ struct jit_map {
 struct jit_dump {
 	struct lru_node node; /* key = file id; first */
 	struct jitdump dump;
-	uint64_t device, inode, size_bytes, at, look_ns;
+	uint64_t device, inode, size_bytes, at, read_bytes, look_ns;
 };
 
 struct jit_process {
@@ -50,6 +52,7 @@ struct jit_process {
 	bool answered;		/* the first question was */
 	bool waited;		/* a sample has waited for that as long as it may */
 	uint64_t wait_until_ns; /* 0 = no sample has waited yet */
+	uint64_t read_bytes;	/* of all its maps */
 	struct jit_map *map;	/* NULL = there is none */
 	struct file_key stale;	/* the map of the program before; inode 0 = none */
 	uint32_t dumps[JIT_PROCESS_DUMPS], dumps_n; /* file ids */

@@ -204,6 +204,31 @@ static void test_much_comes_bit_by_bit(void **state)
 	assert_true(turns >= 3);
 }
 
+/* Over and over again something else: at last it is enough. */
+static void test_not_for_ever(void **state)
+{
+	struct jit_process *p;
+
+	(void)state;
+	name_at(0x1000);
+	say("1000 10 one\n");
+	answer(0);
+	assert_string_equal(name_at(0x1000), "one");
+	p = lru_peek(&world.jit.processes, PID);
+	assert_int_equal(p->read_bytes, 12);
+	p->read_bytes = JIT_READ_MAX;
+	say("1000 10 two\n");
+	after(S);
+	assert_string_equal(name_at(0x1000), "one");
+	/* Another program begins anew. */
+	world.process->exec_id = 8;
+	name_at(0x1000);
+	usleep(20000);
+	say("1000 10 new\n");
+	answer(0);
+	assert_string_equal(name_at(0x1000), "new");
+}
+
 static void test_truncated(void **state)
 {
 	(void)state;
@@ -394,6 +419,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_asked_less_and_less_often, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_grows, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_much_comes_bit_by_bit, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_not_for_ever, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_truncated, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_of_another_time, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_pid_of_another, setup, teardown),
