@@ -115,6 +115,7 @@ bench: all workloads
 	$(Q)bench/unwind-cost
 	$(Q)bench/tables
 	$(Q)bench/reads
+	$(Q)bench/names
 
 # Lives that come and go, and whether anything is left of them: three minutes. Then half an hour in which
 # somebody of the agent is killed each second.

@@ -194,3 +194,8 @@ bench/read-files_LIBS = $(SYMBOLIZER_LIBS)
 BENCHES += bench/find-lines
 bench/find-lines_SRCS = bench/find-lines.c $(DWARF_TEST_SRCS)
 bench/find-lines_LIBS = $(SYMBOLIZER_LIBS)
+# What bench/names runs: it names addresses as the symbolizer does.
+BENCHES += bench/find-names
+workloads: $(BUILD)/bench/find-names
+bench/find-names_SRCS = bench/find-names.c $(SYMBOLIZER_SRCS) $(CHILD_SRCS)
+bench/find-names_LIBS = $(SYMBOLIZER_LIBS)
