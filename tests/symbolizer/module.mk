@@ -13,8 +13,8 @@ tests/symbolizer/golines_test_SRCS += tests/symbolizer/goimage.c
 
 TESTS += tests/symbolizer/worker_test
 tests/symbolizer/worker_test_SRCS = tests/symbolizer/worker_test.c tests/symbolizer/harness.c \
-	$(SHM_SRCS) $(PROTO_SRCS)
-tests/symbolizer/worker_test_LIBS = -lcmocka
+	tests/symbolizer/packed.c $(SHM_SRCS) $(PROTO_SRCS)
+tests/symbolizer/worker_test_LIBS = -lcmocka -lz -lzstd -llzma
 $(BUILD)/tests/symbolizer/worker_test: | $(BUILD)/sconce-symbolizer
 
 # The worker's program beside the reader's own code, which says whether there is a ring here.

@@ -5,7 +5,9 @@
  */
 #define _GNU_SOURCE
 #include "tests/symbolizer/harness.h"
+#include "tests/symbolizer/packed.h"
 
+#include <elf.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -226,6 +228,80 @@ static void test_one_index(void **state)
 	assert_int_equal(harness_counter(&h, C_files_indexed), 1);
 	assert_int_equal(harness_counter(&h, C_files_open), 1);
 	assert_true(harness_counter(&h, C_symbol_bytes) > 0);
+	harness_close(&h);
+}
+
+/* A stripped program whose only names are packed so; PACKED_XZ: in a file inside. */
+static void packed_write(const char *path, enum packed_as as)
+{
+	static const char strings[] = "\0hidden";
+	static _Alignas(8) uint8_t bytes[65536], packed[2][4096], inside[4096];
+	Elf64_Sym symbols[2] = {
+	    {0},
+	    {.st_name = 1, .st_info = STT_FUNC, .st_shndx = 1, .st_value = 0x1000, .st_size = 64}};
+	struct packed_section s[2] = {{.name = ".symtab", .type = SHT_SYMTAB, .link = 2},
+				      {.name = ".strtab", .type = SHT_STRTAB}};
+	struct packed_section debugdata = {.name = ".gnu_debugdata", .data = packed[0]};
+	const void *plain[2] = {symbols, strings};
+	size_t n, length[2] = {sizeof(symbols), sizeof(strings)};
+	Elf64_Phdr phdr = {.p_type = PT_LOAD, .p_flags = PF_X, .p_vaddr = 0x1000};
+	Elf64_Ehdr *header = (void *)bytes;
+	FILE *file;
+
+	for (int i = 0; i < 2; i++) {
+		s[i].flags = as == PACKED_XZ ? 0 : SHF_COMPRESSED;
+		s[i].data = packed[i];
+		s[i].bytes = packed_data(as == PACKED_XZ ? PACKED_PLAIN : as, plain[i], length[i],
+					 length[i], packed[i], sizeof(packed[i]));
+	}
+	n = packed_elf(s, 2, as == PACKED_XZ ? inside : bytes, sizeof(inside));
+	if (as == PACKED_XZ) {
+		debugdata.bytes = packed_data(as, inside, n, 0, packed[0], sizeof(packed[0]));
+		n = packed_elf(&debugdata, 1, bytes, sizeof(bytes) - sizeof(phdr));
+	}
+	assert_true(n > 0);
+	header->e_phoff = n;
+	header->e_phentsize = sizeof(phdr);
+	header->e_phnum = 1;
+	phdr.p_filesz = n;
+	memcpy(bytes + n, &phdr, sizeof(phdr));
+	file = fopen(path, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, n + sizeof(phdr), 1, file), 1);
+	fclose(file);
+}
+
+/* What unpacks has what it needs in there, where hardly a system call is to be had. */
+static void test_packed(void **state)
+{
+	static const enum packed_as forms[] = {PACKED_ZLIB, PACKED_ZSTD, PACKED_XZ};
+	char path[] = "/tmp/worker-test-XXXXXX", text[256];
+	struct symbol_sample out;
+	struct config config;
+	struct harness h;
+
+	(void)state;
+	configure(&config);
+	harness_open(&h, &config, KALLSYMS);
+	harness_start(&h);
+	harness_push_process(&h, PID, START, 0);
+	harness_send_info(&h, PID, START, "/usr/bin/known", DOCKER);
+	close(mkstemp(path));
+	for (uint32_t i = 0; i < 3; i++) {
+		struct record_sample head = sample_head(i + 1);
+		struct frame frame = {FRAME_NATIVE, 0, 0, 50 + i, 0x10};
+
+		unlink(path);
+		packed_write(path, forms[i]);
+		harness_push_file(&h, 50 + i, path);
+		harness_send_file(&h, 50 + i, path);
+		head.user_slots = 1;
+		assert_int_equal(harness_push_sample(&h, head, &frame, NULL, NULL), 0);
+		assert_true(harness_next(&h, &out, 10000));
+		harness_stack(&h, &out, text, sizeof(text));
+		assert_string_equal(text, "hidden");
+	}
+	unlink(path);
 	harness_close(&h);
 }
 
@@ -817,7 +893,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_names),	 cmocka_unit_test(test_one_index),
-	    cmocka_unit_test(test_deferred),
+	    cmocka_unit_test(test_packed),	 cmocka_unit_test(test_deferred),
 	    cmocka_unit_test(test_exec_while_waiting),
 	    cmocka_unit_test(test_overwritten_file),
 	    cmocka_unit_test(test_missing_file), cmocka_unit_test(test_bad_and_poison),
