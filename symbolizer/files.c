@@ -45,6 +45,7 @@ static void file_count(struct files *files, struct file *file)
 
 static void file_forget_lines(struct files *files, struct file *file)
 {
+	file->lines_gone |= file->dwarf != NULL;
 	dwarf_close(file->dwarf);
 	file->dwarf = NULL;
 	file_count(files, file);
@@ -178,7 +179,7 @@ static bool files_room(void *arg, uint32_t file_id)
 /* From here on what happens is the other file's doing; until files_begin() says otherwise. */
 static void files_begin_other(struct files *files, const struct others_file *other)
 {
-	blame_begin(files->blame, other->key.device, other->key.inode, "debug file");
+	blame_begin(files->blame, other->key.device, other->key.inode, other->path);
 }
 
 static int files_open_other(struct files *files, const struct others_file *other,
@@ -440,11 +441,13 @@ static struct symbols *file_symbols(struct files *files, const struct file *file
 	struct symbols *symbols = NULL;
 	struct elffile debug;
 
-	if (o && !o->says.symbols && files_open_other(files, &o->debug, &debug) == 0) {
-		memcpy(debug.segments, elf->segments, sizeof(debug.segments));
-		debug.segments_n = elf->segments_n;
-		symbols = symbols_build(&debug, files->symbol_bytes_max / 2);
-		elffile_close(&debug);
+	if (o && !o->says.symbols) {
+		if (files_open_other(files, &o->debug, &debug) == 0) {
+			memcpy(debug.segments, elf->segments, sizeof(debug.segments));
+			debug.segments_n = elf->segments_n;
+			symbols = symbols_build(&debug, files->symbol_bytes_max / 2);
+			elffile_close(&debug);
+		}
 		files_begin(files, file);
 	}
 	return symbols ? symbols : symbols_build(elf, files->symbol_bytes_max / 2);
@@ -459,6 +462,8 @@ static void file_open_lines(struct files *files, struct file *file, struct elffi
 					   o ? &o->alt : &none, o ? &o->dwp : &none};
 	struct elffile elf[3], *parts[3];
 
+	file_forget_lines(files, file);
+	file->lines_gone = false;
 	for (int i = 0; i < 3; i++)
 		parts[i] = files_open_other(files, of[i], &elf[i]) ? NULL : &elf[i];
 	file->dwarf = dwarf_open(&(struct dwarf_parts){parts[0] ? parts[0] : own, parts[1], parts[2]},
@@ -506,8 +511,7 @@ static void file_examine(struct files *files, struct file *file)
 		file->symbols = file_symbols(files, file, &elf);
 		if (!file->symbols && errno != ENOENT)
 			err = -errno;
-		if (!file->dwarf)
-			file_open_lines(files, file, &elf);
+		file_open_lines(files, file, &elf);
 		elffile_close(&elf);
 	}
 	if (file->symbols || file->dwarf) {
@@ -530,6 +534,18 @@ static void file_find_go(struct files *files, struct file *file, uint64_t vaddr,
 	golines_find(file->go, file->slot, vaddr, lines);
 	file_count(files, file);
 	files_make_room(files, file);
+}
+
+/* They went when the file was closed, and the symbols did not. */
+static void file_reopen_lines(struct files *files, struct file *file)
+{
+	struct elffile elf;
+
+	file->lines_gone = false;
+	if (elffile_open(&elf, files->reader, file->slot, file->key.size_bytes))
+		return;
+	file_open_lines(files, file, &elf);
+	elffile_close(&elf);
 }
 
 /* By debug information, where there is some. */
@@ -589,6 +605,8 @@ void files_find(struct files *files, struct file *file, uint64_t offset, struct 
 
 	if (!file->symbols && !file->dwarf && !file->go && !file->bad && file->slot >= 0)
 		file_examine(files, file);
+	else if (file->lines_gone && file->slot >= 0)
+		file_reopen_lines(files, file);
 	found->lines.n = 0;
 	found->address = offset;
 	found->segment = file->segments_n;

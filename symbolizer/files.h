@@ -46,6 +46,7 @@ struct file {
 	struct symbols *symbols;
 	struct golines *go;  /* NULL = no Go program, or not looked at yet */
 	struct dwarf *dwarf; /* NULL = there is none; it goes when the file is closed */
+	bool lines_gone;     /* ... and it was there */
 	size_t bytes;	     /* what its names take */
 	struct others *others; /* files that belong to it; NULL = it lacks nothing */
 	bool others_begun;     /* that was found out */

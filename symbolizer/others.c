@@ -23,7 +23,7 @@ static const struct others_file none = {.slot = -1};
 
 static void others_blame(const struct others_all *all, const struct others_file *file)
 {
-	blame_begin(all->blame, file->key.device, file->key.inode, "debug file");
+	blame_begin(all->blame, file->key.device, file->key.inode, file->path);
 }
 
 static void others_close(struct others_all *all, struct others_file *file)
@@ -321,6 +321,13 @@ static bool others_may_retry(int32_t error)
 	       error == ENFILE || error == EMFILE;
 }
 
+static void others_keep_path(struct others_file *file, const char *path)
+{
+	size_t n = strnlen(path, MESSAGE_PATH_BYTES), room = sizeof(file->path) - 1;
+
+	memcpy(file->path, path + (n > room ? n - room : 0), n > room ? room : n);
+}
+
 void others_message(struct others_all *all, struct others *o, const struct message_other *message,
 		    int fd)
 {
@@ -341,6 +348,7 @@ void others_message(struct others_all *all, struct others *o, const struct messa
 		close(fd);
 		fd = -1;
 	}
+	others_keep_path(&file, message->file.path);
 	file.slot = fd < 0 ? -1 : reader_add(all->reader, fd);
 	if (file.slot < 0) {
 		others_absent(all, o);

@@ -44,6 +44,7 @@ struct others_file {
 	int slot;
 	struct file_key key;
 	uint64_t dwo_id; /* of a part */
+	char path[sizeof((struct blame_file){0}.name)]; /* the end of it, for show */
 };
 
 struct others_want {

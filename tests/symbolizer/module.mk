@@ -84,4 +84,11 @@ endef
 $(foreach t,perfmap_test jitdump_test,$(eval $(call jit_test,$t)))
 $(eval $(call symbolizer_test,jit_test))
 
+# Files that belong to others.
+TESTS += tests/symbolizer/others_test
+tests/symbolizer/others_test_SRCS = tests/symbolizer/others_test.c tests/symbolizer/packed.c \
+	$(SYMBOLIZER_SRCS) $(CHILD_SRCS)
+tests/symbolizer/others_test_LIBS = $(SYMBOLIZER_TEST_LIBS)
+$(eval $(call fuzz_target,companions,$(PACKED_TEST_SRCS) symbolizer/companions.c,$(SYMBOLIZER_LIBS)))
+
 include tests/symbolizer/dwarf.mk
