@@ -43,7 +43,7 @@ enum others_step {
 struct others_file {
 	int slot;
 	struct file_key key;
-	uint64_t dwo_id; /* of a part */
+	uint64_t dwo_id;				/* of a part */
 	char path[sizeof((struct blame_file){0}.name)]; /* the end of it, for show */
 };
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -25,6 +27,7 @@ static struct blame blame;
 static struct target target = {.blame = &blame};
 static struct message_other other;
 static struct victim victim;
+static int hangfs;
 
 /* --- A mount namespace that only the victim and what is made for it are in. --- */
 
@@ -335,6 +338,49 @@ static void test_ways(void **state)
 	unlink(path);
 }
 
+/* A server that answers nothing, below the folder of the program: it is not even looked up. */
+static void test_mount_that_hangs(void **state)
+{
+	int to[2], from[2], nothing;
+	char text[64] = "";
+	pid_t server;
+
+	(void)state;
+	world_begin();
+	make("/mnt/bin/prog", "program");
+	make("/mnt/back/prog.debug", "debug");
+	assert_return_code(mkdir("/mnt/bin/.debug", 0755), 0);
+	assert_return_code(pipe(to) | pipe(from), 0);
+	server = fork();
+	if (server == 0) {
+		nothing = dup2(to[0], 0) | dup2(from[1], 1);
+		close(to[1]);
+		fexecve(hangfs, (char *[]){"hangfs", "/mnt/back", "/mnt/bin/.debug", NULL},
+			environ);
+		_exit(nothing ? 127 : 0);
+	}
+	close(to[0]);
+	close(from[1]);
+	if (read(from[0], text, sizeof(text) - 1) <= 0 || strcmp(text, "ready\n") != 0) {
+		print_message("skipped: no FUSE: %s\n", text);
+		waitpid(server, NULL, 0);
+		setns(own_ns, CLONE_NEWNS);
+		skip();
+	}
+	assert_int_equal(write(to[1], "hang LOOKUP\nhang GETATTR\n", 25), 25);
+	for (ssize_t said = 0; said < 25;) /* the same again */
+		said += read(from[0], text, sizeof(text));
+	world_run("/mnt/bin/prog");
+	assert_int_equal(ask_name(OTHER_LINK, 0, "prog.debug"), -EOPNOTSUPP);
+	assert_int_equal(fcntl(from[0], F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(read(from[0], text, sizeof(text)), -1); /* nobody asked it */
+	/* It holds the other end of the server's input as well. */
+	victim_end(&victim);
+	close(to[1]);
+	waitpid(server, NULL, 0);
+	close(from[0]);
+}
+
 /* By the number that the process has for itself, and made by itself or by root. */
 static void test_perf_map(void **state)
 {
@@ -382,8 +428,9 @@ static void test_perf_map_of_others(void **state)
 	close(own_root);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	char path[PATH_MAX];
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_places),
 	    cmocka_unit_test(test_chroot),
@@ -392,14 +439,20 @@ int main(void)
 	    cmocka_unit_test(test_links_of_the_machine),
 	    cmocka_unit_test(test_blamed),
 	    cmocka_unit_test(test_ways),
+	    cmocka_unit_test(test_mount_that_hangs),
 	    cmocka_unit_test(test_perf_map),
 	    cmocka_unit_test(test_perf_map_of_others),
 	};
 
+	(void)argc;
 	if (geteuid() != 0) {
 		print_message("needs root\n");
 		return 77;
 	}
+	/* Before other folders lie over it. */
+	snprintf(path, sizeof(path), "%s/../hostile/hangfs", dirname(argv[0]));
+	hangfs = open(path, O_RDONLY | O_CLOEXEC);
+	assert_return_code(hangfs, errno);
 	alarm(60);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
