@@ -129,11 +129,16 @@ static bool dwarf_begin(struct dwarf *dwarf, struct dwarflimit *limit)
 	return dwarf->credit_ns > CREDIT_NS / 16;
 }
 
+static void dwarf_spend(struct dwarf *dwarf, uint64_t ns)
+{
+	dwarf->credit_ns -= ns < dwarf->credit_ns ? ns : dwarf->credit_ns;
+}
+
 static void dwarf_end(struct dwarf *dwarf)
 {
 	uint64_t spent = dwarflimit_now_ns() - dwarf->counted_ns;
 
-	dwarf->credit_ns -= spent < dwarf->credit_ns ? spent : dwarf->credit_ns;
+	dwarf_spend(dwarf, spent);
 	dwarf->counted_ns += spent;
 	dwarffile_trim(&dwarf->file);
 	dwarffile_trim(&dwarf->alt);
@@ -294,6 +299,7 @@ static void dwarf_miss(struct dwarf *dwarf, uint32_t number)
 void dwarf_find(struct dwarf *dwarf, uint64_t vaddr, const char *symbol, struct lines *lines)
 {
 	struct dwarfloaded *loaded;
+	uint64_t from;
 	size_t before;
 	uint32_t unit;
 
@@ -307,10 +313,14 @@ void dwarf_find(struct dwarf *dwarf, uint64_t vaddr, const char *symbol, struct 
 		return;
 	loaded->used = ++dwarf->questions;
 	before = loaded->bytes;
+	from = dwarflimit_now_ns();
 	dwarfloaded_find(loaded, vaddr, symbol, lines);
 	dwarf->loaded_bytes += loaded->bytes - before;
-	if (loaded->bytes != before)
+	/* Names were looked up. */
+	if (loaded->bytes != before) {
+		dwarf_spend(dwarf, dwarflimit_now_ns() - from);
 		dwarf_make_room(dwarf, loaded);
+	}
 	if (loaded->missing)
 		dwarf_miss(dwarf, unit);
 }

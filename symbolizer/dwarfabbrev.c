@@ -152,7 +152,7 @@ bool dwarfabbrev_find(struct dwarfbytes *section, uint64_t at, uint64_t code,
 {
 	struct abbrev_reader r = {section, at, cursor_over((const uint8_t *)"", 0)};
 	struct dwarfattribute unused;
-	uint32_t left = DWARFABBREV_ATTRIBUTES_MAX;
+	uint32_t left = DWARFABBREV_LOOK_MAX;
 
 	for (uint32_t i = 0; i < DWARFABBREV_MAX && abbrev_head(&r, abbrev); i++) {
 		bool wanted = abbrev->code == code;

@@ -13,7 +13,8 @@
 
 #define DWARFABBREV_MAX		   65536 /* of one unit; GCC gets to 600 */
 #define DWARFABBREV_ATTRIBUTES_MAX (1u << 20)
-#define DWARFABBREV_OF_ONE_MAX	   256 /* attributes */
+#define DWARFABBREV_OF_ONE_MAX	   256	 /* attributes */
+#define DWARFABBREV_LOOK_MAX	   65536 /* attributes before one that is looked up alone: 0.5 ms */
 
 struct dwarfattribute {
 	uint16_t name, form;

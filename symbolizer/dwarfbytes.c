@@ -8,7 +8,6 @@
 #include "symbolizer/elfparts.h"
 
 #define AHEAD_BYTES  65536
-#define KEPT_BYTES   (2u * AHEAD_BYTES)
 #define SHORT_STRING 256
 
 /* What a packed section claims to be unpacked; more than that will not come out. */
@@ -67,9 +66,9 @@ void dwarfbytes_close(struct dwarfbytes *bytes)
 	memset(bytes, 0, sizeof(*bytes));
 }
 
-void dwarfbytes_trim(struct dwarfbytes *bytes)
+void dwarfbytes_trim(struct dwarfbytes *bytes, size_t kept_bytes)
 {
-	if (bytes->window_room <= KEPT_BYTES)
+	if (bytes->window_room <= kept_bytes)
 		return;
 	free(bytes->window);
 	bytes->window = NULL;

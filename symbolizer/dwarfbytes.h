@@ -38,8 +38,8 @@ struct dwarfbytes {
 int dwarfbytes_open(struct dwarfbytes *bytes, struct elffile *file, const char *name,
 		    size_t unpacked_max);
 void dwarfbytes_close(struct dwarfbytes *bytes);
-/* Give back what a large piece took. */
-void dwarfbytes_trim(struct dwarfbytes *bytes);
+/* Give a window back that is larger than that. */
+void dwarfbytes_trim(struct dwarfbytes *bytes, size_t kept_bytes);
 size_t dwarfbytes_held(const struct dwarfbytes *bytes);
 
 /*

@@ -12,6 +12,10 @@
 #define AHEAD_TABLES 4096
 #define AHEAD_TEXT   1024
 
+/* Windows that stay: of a file, and of a .dwo, of which there may be thousands. */
+#define KEPT_BYTES   131072
+#define KEPT_OF_MANY AHEAD_TABLES
+
 static const struct {
 	const char *name, *dwo; /* NULL = such a file has none, or it is no use */
 } names[DWARF_SECTIONS] = {
@@ -78,7 +82,7 @@ size_t dwarffile_held(const struct dwarffile *df)
 void dwarffile_trim(struct dwarffile *df)
 {
 	for (int i = 0; i < DWARF_SECTIONS; i++)
-		dwarfbytes_trim(&df->section[i]);
+		dwarfbytes_trim(&df->section[i], df->dwo ? KEPT_OF_MANY : KEPT_BYTES);
 }
 
 /* Where the unit at `at` ends; 0: it is damaged. */

@@ -47,7 +47,7 @@ int dwarffile_open(struct dwarffile *df, struct elffile *file, struct dwarffile 
 void dwarffile_close(struct dwarffile *df);
 /* Bytes of memory. */
 size_t dwarffile_held(const struct dwarffile *df);
-/* Give back what only a large unit needs. */
+/* Give back what only the walk through a unit needs. */
 void dwarffile_trim(struct dwarffile *df);
 
 /* Find all units, once. Damaged ones end the list. */

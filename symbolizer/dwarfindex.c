@@ -160,7 +160,7 @@ static uint32_t walk_site(struct walk *w, const struct dwarfdie *die, uint64_t o
 	struct dwarfindex_site site = {.parent = inlined ? outer : DWARFINDEX_NONE};
 	uint32_t before = w->intervals_n;
 
-	dwarfranges_each(w->unit, die, walk_interval, w);
+	dwarfranges_each(w->unit, die, w->limit, walk_interval, w);
 	if (w->intervals_n == before || w->err)
 		return inlined ? outer : DWARFINDEX_NONE;
 	/* Of what is inlined the entry that all its copies share. */

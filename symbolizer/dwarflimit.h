@@ -13,6 +13,7 @@ struct dwarflimit {
 	size_t bytes_max;
 	uint64_t until_ns; /* CLOCK_MONOTONIC */
 	uint32_t steps;
+	bool late; /* it was, at the last look */
 };
 
 static inline uint64_t dwarflimit_now_ns(void)
@@ -26,7 +27,9 @@ static inline uint64_t dwarflimit_now_ns(void)
 /* To be asked at each step of some ten nanoseconds. */
 static inline bool dwarflimit_late(struct dwarflimit *limit)
 {
-	return ++limit->steps % 4096 == 0 && dwarflimit_now_ns() > limit->until_ns;
+	if (++limit->steps % 4096 == 0 && dwarflimit_now_ns() > limit->until_ns)
+		limit->late = true;
+	return limit->late;
 }
 
 /* Room for one more element in an array that may take the limit's bytes. 0, -EFBIG or -ENOMEM. */

@@ -138,7 +138,7 @@ static void map_root(struct building *b)
 	    (unit.type != DW_UT_compile && unit.type != DW_UT_skeleton) ||
 	    !dwarfunit_root(&unit, &root))
 		return;
-	dwarfranges_each(&unit, &root, map_add, b);
+	dwarfranges_each(&unit, &root, b->limit, map_add, b);
 	/* A root costs more than a step. */
 	if (b->err == 0 && dwarflimit_now_ns() > b->limit->until_ns)
 		b->err = -ETIME;

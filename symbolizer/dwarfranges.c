@@ -132,8 +132,8 @@ static bool dwarfranges_begin(struct list *list, const struct dwarfvalue *value)
 	return true;
 }
 
-bool dwarfranges_each(const struct dwarfunit *unit, const struct dwarfdie *die, dwarfranges_fn *fn,
-		      void *arg)
+bool dwarfranges_each(const struct dwarfunit *unit, const struct dwarfdie *die,
+		      struct dwarflimit *limit, dwarfranges_fn *fn, void *arg)
 {
 	const struct dwarfvalue *high = &die->value[ATTRIBUTE_HIGH];
 	struct list list = {
@@ -144,7 +144,7 @@ bool dwarfranges_each(const struct dwarfunit *unit, const struct dwarfdie *die, 
 	if (die->value[ATTRIBUTE_RANGES].form) {
 		if (!dwarfranges_begin(&list, &die->value[ATTRIBUTE_RANGES]))
 			return false;
-		for (uint32_t i = 0; i < DWARFRANGES_MAX && go > 0; i++)
+		for (uint32_t i = 0; i < DWARFRANGES_MAX && go > 0 && !dwarflimit_late(limit); i++)
 			go = unit->version < 5 ? dwarfranges_pair(&list) : dwarfranges_entry(&list);
 		return go == 0;
 	}

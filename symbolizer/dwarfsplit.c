@@ -5,6 +5,10 @@
 
 #define INDEX_HEAD_BYTES 16
 #define COLUMNS_MAX	 16
+/* Tables are at most two thirds full, so that a search ends after two or three. */
+#define PROBES_MAX 1024
+/* A .dwo has one, beside units of types. */
+#define UNITS_TRIED 16
 /* Columns of the index of version 2 and 5; what we need has the same numbers in both. */
 #define COLUMN_INFO	   1
 #define COLUMN_ABBREV	   3
@@ -26,7 +30,7 @@ static uint32_t dwarfsplit_row(struct dwarfbytes *index, uint64_t id, uint32_t s
 {
 	uint64_t slot = id & (slots - 1), step = (id >> 32 & (slots - 1)) | 1, found, row;
 
-	for (uint32_t i = 0; i < slots; i++) {
+	for (uint32_t i = 0; i < slots && i < PROBES_MAX; i++) {
 		if (!dwarfbytes_number(index, INDEX_HEAD_BYTES + slot * 8, 8, &found) ||
 		    !dwarfbytes_number(index, INDEX_HEAD_BYTES + slots * 8ull + slot * 4, 4, &row))
 			return 0;
@@ -107,10 +111,11 @@ bool dwarfsplit_open(struct dwarfunit *unit, struct dwarffile *file,
 		return dwarfsplit_find(&file->section[DWARF_CU_INDEX], skeleton->dwo_id, &place) &&
 		       dwarfsplit_at(unit, file, &place, skeleton);
 	dwarffile_walk(file);
-	for (uint32_t i = 0; i < file->units_n; i++) {
+	for (uint32_t i = 0, tried = 0; i < file->units_n && tried < UNITS_TRIED; i++) {
 		place.info = file->units[i];
 		if (dwarfsplit_at(unit, file, &place, skeleton))
 			return true;
+		tried += unit->type == DW_UT_compile || unit->type == DW_UT_split_compile;
 	}
 	return false;
 }
