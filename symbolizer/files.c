@@ -453,7 +453,10 @@ static struct symbols *file_symbols(struct files *files, const struct file *file
 	return symbols ? symbols : symbols_build(elf, files->symbol_bytes_max / 2);
 }
 
-/* By its own debug information, or by that of its debug file, with all that belongs to it. */
+/*
+ * By its own debug information, or by that of its debug file, with all that belongs to it. Symbols
+ * may take a half, Go's table a part, and this what is left: all of one file stay within the limit.
+ */
 static void file_open_lines(struct files *files, struct file *file, struct elffile *own)
 {
 	static const struct others_file none = {.slot = -1};
@@ -461,13 +464,16 @@ static void file_open_lines(struct files *files, struct file *file, struct elffi
 	const struct others_file *of[3] = {o && !o->says.lines ? &o->debug : &none,
 					   o ? &o->alt : &none, o ? &o->dwp : &none};
 	struct elffile elf[3], *parts[3];
+	size_t most = files->symbol_bytes_max / 2;
 
+	if (file->go)
+		most -= files->symbol_bytes_max / FILE_GO_SHARE;
 	file_forget_lines(files, file);
 	file->lines_gone = false;
 	for (int i = 0; i < 3; i++)
 		parts[i] = files_open_other(files, of[i], &elf[i]) ? NULL : &elf[i];
 	file->dwarf = dwarf_open(&(struct dwarf_parts){parts[0] ? parts[0] : own, parts[1], parts[2]},
-				 files->symbol_bytes_max);
+				 most);
 	for (int i = 0; i < 3; i++)
 		if (parts[i])
 			elffile_close(parts[i]);

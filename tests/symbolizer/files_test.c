@@ -7,6 +7,7 @@
 #include "symbolizer/files.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -22,6 +24,7 @@
 #define SYMBOLS	     3000
 #define NAME_BYTES   48
 #define CODE	     0x10000
+#define LINES_BYTES  400000 /* less than the lines of this program take */
 #define FILES	     12
 
 /* A program of 3,000 functions: 200 KiB when its names are sorted, a fifth of what there is. */
@@ -175,11 +178,37 @@ static void test_too_large(void **state)
 	world_close(&w);
 }
 
+/* This program with its debug information: symbols and lines together stay within the limit. */
+static void test_lines(void **state)
+{
+	struct message_file message = {.file_id = 1, .path = "/usr/bin/files_test"};
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct files_found found;
+	uint32_t placed = 0;
+	struct world w;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(fstat(fd, &st), 0);
+	message.key = (struct file_key){1, 1, (uint64_t)st.st_size, 1};
+	world_open(&w, LINES_BYTES);
+	files_message(&w.files, &message, fd);
+	for (uint64_t at = 0; at < (uint64_t)st.st_size; at += 512) {
+		files_find(&w.files, files_get(&w.files, 1), at, &found);
+		placed += found.lines.n && found.lines.line[0].file;
+		assert_true(w.files.symbol_bytes <= w.files.symbol_bytes_max);
+	}
+	assert_true(placed > 50);
+	assert_true(w.files.symbol_bytes > LINES_BYTES / 3);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_by_use),
 	    cmocka_unit_test(test_too_large),
+	    cmocka_unit_test(test_lines),
 	};
 
 	alarm(60);
