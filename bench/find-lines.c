@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What names by debug information cost, for `bench/lines`: how long the first question to a file
- * takes, the first one to each unit (cold), and one to a unit that is known (warm); and how much
- * memory a piece of code takes. The file's pages are in memory already.
+ * What debug information costs: how long the first question to a file takes, random ones to units
+ * that were not read yet, and the same ones again; then each unit read by itself, and how much
+ * memory a piece of code and a row of the line table take. Run it twice: first the pages come from
+ * the disk.
  *
  *   find-lines FILE [ADDRESSES]
  */
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "symbolizer/dwarfloaded.h"
 #include "tests/symbolizer/dwarf_program.h"
 
 #define ADDRESSES 2000
@@ -60,6 +62,49 @@ static void print_times(const char *what, uint64_t *ns, size_t n)
 	       (double)ns[n * 99 / 100] / 1000, (double)ns[n - 1] / 1000);
 }
 
+/* Every unit that has code, by itself. */
+static void read_units(struct elffile *file)
+{
+	struct dwarflimit limit = {.bytes_max = BYTES_MAX, .until_ns = UINT64_MAX};
+	uint64_t ns = 0, bytes = 0, entries = 0, pieces = 0, rows = 0, longest = 0;
+	struct dwarffile df;
+	unsigned n = 0;
+
+	if (dwarffile_open(&df, file, NULL, false, BYTES_MAX))
+		return;
+	dwarffile_walk(&df);
+	for (uint32_t i = 0; i < df.units_n; i++) {
+		struct dwarfloaded *loaded;
+		struct dwarfunit unit;
+		struct dwarfdie root;
+		uint64_t from = now_ns(), took;
+
+		if (dwarfunit_open(&unit, &df, df.units[i]) || !dwarfunit_root(&unit, &root))
+			continue;
+		loaded = dwarfloaded_open(&unit, &root, NULL, &limit);
+		took = now_ns() - from;
+		if (loaded && loaded->index.pieces_n) {
+			n++;
+			ns += took;
+			longest = took > longest ? took : longest;
+			entries += unit.end - unit.offset;
+			bytes += loaded->bytes;
+			pieces += loaded->index.pieces_n;
+			rows += loaded->lines.rows_n;
+		}
+		if (loaded)
+			dwarfloaded_free(loaded);
+	}
+	dwarffile_close(&df);
+	if (n)
+		printf(
+		    "  %u units of %.0f KiB entries: %.3f ms each, longest %.1f; %.0f pieces and "
+		    "%.0f rows in %.0f KiB each, %.1f bytes for one of them\n",
+		    n, (double)entries / n / 1024, (double)ns / n / 1e6, (double)longest / 1e6,
+		    (double)pieces / n, (double)rows / n, (double)bytes / n / 1024,
+		    (double)bytes / (double)(pieces + rows));
+}
+
 int main(int argc, char **argv)
 {
 	size_t n = argc > 2 ? strtoul(argv[2], NULL, 10) : ADDRESSES;
@@ -87,6 +132,9 @@ int main(int argc, char **argv)
 	ask_all(&program, at, n, ns);
 	print_times("again", ns, n);
 	printf("  then %zu KiB held\n", dwarf_bytes(program.dwarf) >> 10);
+	read_units(&program.file);
 	dwarf_program_close(&program);
+	free(at);
+	free(ns);
 	return 0;
 }

@@ -4,8 +4,9 @@
  * addresses in programs of two compilers, DWARF 2 to 5, split, packed, by dwz, with what a linker
  * dropped. Where they differ, the difference has a kind, and each kind has a reason and a limit.
  *
- *   dwarf_others_test                    small programs, built beside it
- * (tests/symbolizer/dwarf.mk) dwarf_others_test [-n PCS] PROGRAM   others, 2,000 addresses in each, llvm-symbolizer alone
+ *   dwarf_others_test            small programs, built beside it (tests/symbolizer/dwarf.mk)
+ *   dwarf_others_test PROGRAM    others: 2,000 addresses in each (or -n PCS before it), and
+ *                                llvm-symbolizer alone
  */
 #define _GNU_SOURCE
 #include <dirent.h>
