@@ -23,7 +23,7 @@ DWARF_SRCS = symbolizer/dwarf.c symbolizer/dwarfloaded.c symbolizer/dwarfmap.c \
 	symbolizer/dwarfindex.c symbolizer/dwarfpieces.c symbolizer/dwarfline.c \
 	symbolizer/dwarfname.c symbolizer/dwarfsplit.c symbolizer/dwarfranges.c \
 	symbolizer/dwarfunit.c symbolizer/dwarfabbrev.c symbolizer/dwarffile.c \
-	symbolizer/dwarfbytes.c symbolizer/dwarflimit.c
+	symbolizer/dwarfbytes.c symbolizer/dwarflimit.c symbolizer/dwarflinehead.c
 SYMBOLIZER_SRCS += $(DWARF_SRCS)
 # Code without call frame information.
 CODEGAPS_SRCS = symbolizer/codegaps.c $(CODEFLOW_SRCS)
