@@ -88,8 +88,30 @@ static int loader_explain(struct loader_bpf *bpf, int err)
 	if (verifier_reason[0])
 		return loader_fail(bpf, err, "this kernel refuses the BPF program: %s",
 				   verifier_reason);
+	if (err == -EPERM || err == -EACCES)
+		return loader_fail(bpf, err,
+				   "loading BPF is not permitted: start as root, or with CAP_BPF "
+				   "and CAP_PERFMON, and without kernel lockdown");
 	return loader_fail(bpf, err, "cannot load BPF (sconce doctor says what it needs): %s: %s",
 			   strerror(-err), last_warning);
+}
+
+static uint32_t loader_chunks(const struct config *config)
+{
+	return (uint32_t)(config->unwind_bytes / TABLES_CHUNK_BYTES);
+}
+
+static int loader_check(struct loader_bpf *bpf, const struct config *config)
+{
+	uint64_t ring = config->ring_bytes;
+
+	if (ring < (uint64_t)sysconf(_SC_PAGESIZE) || ring > 1u << 30 || (ring & (ring - 1)) ||
+	    !config->runtime.cpus || config->runtime.cpus > CONFIG_CPUS_MAX || !loader_chunks(config) ||
+	    loader_chunks(config) > TABLES_CHUNKS_MAX || config->targets_n > CONFIG_TARGETS_MAX ||
+	    !config->rate_hz || !config->ranges_max || !config->processes_max)
+		return loader_fail(bpf, -EINVAL, "impossible configuration: %u cpus, a ring of %llu bytes",
+				   config->runtime.cpus, (unsigned long long)ring);
+	return 0;
 }
 
 /* Before loading the sizes of the maps, where they are not fixed; behind it their descriptors. */
@@ -103,7 +125,7 @@ static int loader_maps(struct loader_bpf *bpf, const struct config *config, bool
 		{BPF_PROCS, bpf->object->maps.procs, config->processes_max},
 		{BPF_RANGES, bpf->object->maps.ranges, config->ranges_max},
 		{BPF_CPUS, bpf->object->maps.cpus, config->runtime.cpus},
-		{BPF_CHUNKS, bpf->object->maps.chunks, (uint32_t)(config->unwind_bytes / TABLES_CHUNK_BYTES)},
+		{BPF_CHUNKS, bpf->object->maps.chunks, loader_chunks(config)},
 		{BPF_TARGETS, bpf->object->maps.targets, config->all ? 1 : TABLES_TARGETS_MAX},
 		{BPF_EVENTS, bpf->object->maps.events, (uint32_t)config->ring_bytes},
 		{BPF_FILES, bpf->object->maps.files, 0},
@@ -165,6 +187,9 @@ int loader_bpf_open(struct loader_bpf *bpf, const struct config *config)
 	memset(bpf, 0, sizeof(*bpf));
 	last_warning[0] = verifier_reason[0] = '\0';
 	libbpf_set_print(loader_on_print);
+	err = loader_check(bpf, config);
+	if (err)
+		return err;
 	bpf->object = sconce_bpf__open();
 	if (!bpf->object)
 		return loader_explain(bpf, -errno);
