@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "symbolizer/demangle.h"
-#include "symbolizer/files.h"
+#include "symbolizer/filenames.h"
 
 #define ADDRESSES_MAX 1000000
 #define FILE_ID	      1
@@ -90,15 +90,15 @@ static uint64_t offset_of(const struct file *file, uint64_t vaddr)
 static struct answers find_all(double begin_us)
 {
 	struct answers a = {0};
-	struct files_found found;
+	struct filenames_found found;
 	struct file *file = files_get(&files, FILE_ID);
 	char readable[1024];
 
 	/* Segments are known when something was asked. */
 	if (!file->examined)
-		files_find(&files, file, 0, &found);
+		filenames_find(&files, file, 0, &found);
 	for (size_t i = 0; i < addresses_n; i++) {
-		files_find(&files, files_get(&files, FILE_ID), offset_of(file, addresses[i]),
+		filenames_find(&files, files_get(&files, FILE_ID), offset_of(file, addresses[i]),
 			   &found);
 		for (uint32_t k = 0; k < found.lines.n; k++)
 			demangle(found.lines.line[k].name, readable, sizeof(readable));

@@ -8,6 +8,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "symbolizer/filenames.h"
 #include "symbolizer/filetable.h"
 #include "symbolizer/memory.h"
 
@@ -16,9 +17,6 @@
 /* Half of what the sampler tolerates (proto/messages.h). */
 #define NEED_PER_SECOND 100
 #define NS_PER_MS	1000000ull
-/* What was read of a Go program's table helps with new names only: what was found is kept in
- * symbolize's cache. 300 names of a program of 90 MB take 5 MiB. */
-#define FILE_GO_SHARE 8
 
 static struct blame nobodys;
 
@@ -32,48 +30,16 @@ void files_end(struct files *files)
 	blame_end(files->blame);
 }
 
-/* Its names take more or less than before. */
-static void file_count(struct files *files, struct file *file)
-{
-	size_t bytes = (file->symbols ? file->symbols->bytes : 0) +
-		       (file->go ? golines_bytes(file->go) : 0) +
-		       (file->dwarf ? dwarf_bytes(file->dwarf) : 0);
-
-	files->symbol_bytes += bytes - file->bytes;
-	file->bytes = bytes;
-}
-
-static void file_forget_lines(struct files *files, struct file *file)
-{
-	file->lines_gone |= file->dwarf != NULL;
-	dwarf_close(file->dwarf);
-	file->dwarf = NULL;
-	file_count(files, file);
-}
-
 static void file_close(struct files *files, struct file *file)
 {
 	if (file->slot < 0)
 		return;
 	/* It reads from there whenever it is asked. */
-	file_forget_lines(files, file);
+	filenames_close(files, file);
 	files_begin(files, file);
 	reader_remove(files->reader, file->slot);
 	files_end(files);
 	file->slot = -1;
-}
-
-/* What can be had again from the file. False: that was nothing. */
-static bool file_forget_names(struct files *files, struct file *file)
-{
-	size_t before = file->bytes;
-
-	symbols_free(file->symbols);
-	file->symbols = NULL;
-	if (file->go)
-		golines_forget(file->go);
-	file_forget_lines(files, file);
-	return file->bytes < before;
 }
 
 /* Back to knowing nothing of what is in it. */
@@ -81,7 +47,7 @@ static void file_forget_content(struct files *files, struct file *file)
 {
 	golines_close(file->go);
 	file->go = NULL;
-	file_forget_names(files, file);
+	filenames_forget(files, file);
 	if (files->tables)
 		filetable_forget(files->tables, file);
 	file_close(files, file);
@@ -144,7 +110,7 @@ static void files_changed(void *arg, uint32_t file_id, bool parts_only)
 	if (!file)
 		return;
 	if (!parts_only) {
-		file_forget_names(files, file);
+		filenames_forget(files, file);
 		file->bad = false;
 	}
 	file->generation = ++files->generations;
@@ -165,7 +131,7 @@ static bool files_room(void *arg, uint32_t file_id)
 		next = lru_newer(&files->table, &file->node);
 		if (file->node.key == file_id || !others_are_open(file->others))
 			continue;
-		file_forget_names(files, file);
+		filenames_forget(files, file);
 		others_free(&files->others, file->others);
 		file->others = NULL;
 		file->others_begun = false;
@@ -174,39 +140,6 @@ static bool files_room(void *arg, uint32_t file_id)
 	while (files->reader->files >= READER_FILES_MAX)
 		files_close_oldest(files);
 	return files->others.open < OTHERS_OPEN_MAX;
-}
-
-/* From here on what happens is the other file's doing; until files_begin() says otherwise. */
-static void files_begin_other(struct files *files, const struct others_file *other)
-{
-	blame_begin(files->blame, other->key.device, other->key.inode, other->path);
-}
-
-static int files_open_other(struct files *files, const struct others_file *other,
-			    struct elffile *elf)
-{
-	if (other->slot < 0)
-		return -ENOENT;
-	files_begin_other(files, other);
-	return elffile_open(elf, files->reader, other->slot, other->key.size_bytes);
-}
-
-static int files_part(void *arg, uint32_t file_id, const struct others_file *part)
-{
-	struct files *files = arg;
-	struct file *file = lru_get(&files->table, file_id);
-	struct elffile elf;
-	int err;
-
-	if (!file || !file->dwarf || part->slot < 0)
-		return file && file->dwarf ? dwarf_give(file->dwarf, part->dwo_id, NULL) : 0;
-	err = files_open_other(files, part, &elf);
-	if (err == 0) {
-		err = dwarf_give(file->dwarf, part->dwo_id, &elf);
-		elffile_close(&elf);
-	}
-	files_end(files);
-	return err;
 }
 
 int files_open(struct files *files, struct reader *reader, struct channel *sampler,
@@ -218,7 +151,7 @@ int files_open(struct files *files, struct reader *reader, struct channel *sampl
 	files->symbol_bytes_max = symbol_bytes_max;
 	files->blame = files->others.blame = &nobodys;
 	files->others.calls = (struct others_calls){.changed = files_changed,
-						    .part = files_part,
+						    .part = filenames_part,
 						    .room = files_room,
 						    .arg = files};
 	files->others.reader = reader;
@@ -411,220 +344,12 @@ void files_need(struct files *files, struct file *file, uint64_t now_ns)
 	file->need_ns = now_ns + file->need_ms * NS_PER_MS;
 }
 
-static void files_make_room(struct files *files, const struct file *keep)
-{
-	struct file *file = lru_oldest(&files->table);
-
-	while (files->symbol_bytes + files->jit_bytes > files->symbol_bytes_max && file) {
-		struct file *next = lru_newer(&files->table, &file->node);
-
-		if (file != keep && file_forget_names(files, file))
-			files->evictions++;
-		file = next;
-	}
-}
-
-static void file_keep_segments(struct file *file, const struct elffile *elf)
-{
-	file->segments = malloc(sizeof(elf->segments[0]) * (elf->segments_n + 1));
-	if (!file->segments)
-		return;
-	memcpy(file->segments, elf->segments, sizeof(elf->segments[0]) * elf->segments_n);
-	file->segments_n = elf->segments_n;
-}
-
-/* Its own, or those of its debug file, which lie where its own code lies. */
-static struct symbols *file_symbols(struct files *files, const struct file *file,
-				    struct elffile *elf)
-{
-	const struct others *o = file->others;
-	struct symbols *symbols = NULL;
-	struct elffile debug;
-
-	if (o && !o->says.symbols) {
-		if (files_open_other(files, &o->debug, &debug) == 0) {
-			memcpy(debug.segments, elf->segments, sizeof(debug.segments));
-			debug.segments_n = elf->segments_n;
-			symbols = symbols_build(&debug, files->symbol_bytes_max / 2);
-			elffile_close(&debug);
-		}
-		files_begin(files, file);
-	}
-	return symbols ? symbols : symbols_build(elf, files->symbol_bytes_max / 2);
-}
-
-/*
- * By its own debug information, or by that of its debug file, with all that belongs to it. Symbols
- * may take a half, Go's table a part, and this what is left: all of one file stay within the limit.
- */
-static void file_open_lines(struct files *files, struct file *file, struct elffile *own)
-{
-	static const struct others_file none = {.slot = -1};
-	const struct others *o = file->others;
-	const struct others_file *of[3] = {o && !o->says.lines ? &o->debug : &none,
-					   o ? &o->alt : &none, o ? &o->dwp : &none};
-	struct elffile elf[3], *parts[3];
-	size_t most = files->symbol_bytes_max / 2;
-
-	if (file->go)
-		most -= files->symbol_bytes_max / FILE_GO_SHARE;
-	file_forget_lines(files, file);
-	file->lines_gone = false;
-	for (int i = 0; i < 3; i++)
-		parts[i] = files_open_other(files, of[i], &elf[i]) ? NULL : &elf[i];
-	file->dwarf = dwarf_open(&(struct dwarf_parts){parts[0] ? parts[0] : own, parts[1], parts[2]},
-				 most);
-	for (int i = 0; i < 3; i++)
-		if (parts[i])
-			elffile_close(parts[i]);
-	for (uint32_t i = 0; file->dwarf && o && o->split && i < o->split->parts_n; i++)
-		files_part(files, file->node.key, &o->split->parts[i]);
-	files_begin(files, file);
-}
-
-/*
- * Look into the file: once for what it is, and for its names whenever the index is gone. Those of a
- * Go program are in its own table; its symbols are wanted when something else of it is met, C code.
- */
-static void file_examine(struct files *files, struct file *file)
-{
-	struct elffile elf;
-	int err = elffile_open(&elf, files->reader, file->slot, file->key.size_bytes);
-
-	if (!file->examined) {
-		file->examined = true;
-		file->ids = calloc(1, sizeof(*file->ids));
-		if (file->ids)
-			elffile_htlhash(files->reader, file->slot, file->key.size_bytes,
-					file->ids->htlhash);
-		if (err == 0) {
-			file_keep_segments(file, &elf);
-			if (file->ids)
-				elffile_build_ids(&elf, file->ids);
-			file->go = golines_open(&elf, files->symbol_bytes_max / FILE_GO_SHARE);
-		}
-		file->mapping_epoch = 0;
-		if (file->go) {
-			elffile_close(&elf);
-			files->indexed++;
-			return;
-		}
-	}
-	if (err == 0) {
-		if (!file->others_begun && file->node.key != RECORD_VDSO_FILE_ID)
-			file->others = others_begin(&files->others, file->node.key, &elf);
-		file->others_begun = true;
-		file->symbols = file_symbols(files, file, &elf);
-		if (!file->symbols && errno != ENOENT)
-			err = -errno;
-		file_open_lines(files, file, &elf);
-		elffile_close(&elf);
-	}
-	if (file->symbols || file->dwarf) {
-		file_count(files, file);
-		files->indexed++;
-		files_make_room(files, file);
-		return;
-	}
-	/* Not an ELF file or without names is no fault of the file's. */
-	file->bad = true;
-	if (err && err != -ENOEXEC)
-		files->bad++;
-	if (err == -ENOMEM)
-		memory_file_failed(file->path, "names");
-}
-
-static void file_find_go(struct files *files, struct file *file, uint64_t vaddr,
-			 struct lines *lines)
-{
-	golines_find(file->go, file->slot, vaddr, lines);
-	file_count(files, file);
-	files_make_room(files, file);
-}
-
-/* They went when the file was closed, and the symbols did not. */
-static void file_reopen_lines(struct files *files, struct file *file)
-{
-	struct elffile elf;
-
-	file->lines_gone = false;
-	if (elffile_open(&elf, files->reader, file->slot, file->key.size_bytes))
-		return;
-	file_open_lines(files, file, &elf);
-	elffile_close(&elf);
-}
-
-/* By debug information, where there is some. */
-static void file_find_lines(struct files *files, struct file *file, uint64_t address,
-			    const char *symbol, struct lines *lines)
-{
-	const struct others *o = file->others;
-	struct dwarf_want want;
-
-	if (!file->dwarf)
-		return;
-	if (o && !o->says.lines && o->debug.slot >= 0)
-		files_begin_other(files, &o->debug);
-	dwarf_find(file->dwarf, address, symbol, lines);
-	files_begin(files, file);
-	if (file->others && dwarf_wants(file->dwarf, &want))
-		others_want(&files->others, file->others, want.name, want.dwo_id);
-	file_count(files, file);
-	files_make_room(files, file);
-}
-
-/* By its symbols, and the debug information that says more of them. */
-static void file_find_symbol(struct files *files, struct file *file, uint64_t vaddr,
-			     struct lines *lines)
-{
-	const char *name;
-
-	if (!file->symbols && !file->dwarf && !file->bad && file->slot >= 0)
-		file_examine(files, file);
-	name = file->symbols ? symbols_find(file->symbols, vaddr) : NULL;
-	file_find_lines(files, file, vaddr, name, lines);
-	if (lines->n == 0 && name)
-		lines->line[lines->n++] = (struct line){.name = name};
-}
-
 void files_other(struct files *files, const struct message_other *message, int fd)
 {
 	struct file *file = lru_get(&files->table, message->need.file_id);
 
 	files->arrivals++;
 	others_message(&files->others, file ? file->others : NULL, message, fd);
-}
-
-bool files_other_pending(struct files *files, struct file *file)
-{
-	if (!file->examined && file->slot >= 0) {
-		files_begin(files, file);
-		file_examine(files, file);
-		files_end(files);
-	}
-	return file->others && others_pending(file->others);
-}
-
-void files_find(struct files *files, struct file *file, uint64_t offset, struct files_found *found)
-{
-	const struct elffile_segment *segment;
-
-	if (!file->symbols && !file->dwarf && !file->go && !file->bad && file->slot >= 0)
-		file_examine(files, file);
-	else if (file->lines_gone && file->slot >= 0)
-		file_reopen_lines(files, file);
-	found->lines.n = 0;
-	found->address = offset;
-	found->segment = file->segments_n;
-	segment = elffile_find_segment(file->segments, file->segments_n, offset);
-	if (!segment)
-		return;
-	found->segment = (uint32_t)(segment - file->segments);
-	found->address = segment->vaddr + (offset - segment->offset);
-	if (file->go)
-		file_find_go(files, file, found->address, &found->lines);
-	if (found->lines.n == 0)
-		file_find_symbol(files, file, found->address, &found->lines);
 }
 
 const char *file_module(const struct file *file)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files that frames point into: file id -> path, identities, segments, symbol index, Go's table.
- * Indexes, open files and entries are bounded; the one not used for longest goes first. A file that is
- * needed and not here is asked for (NEED_FILE), less and less often when it does not come.
+ * The files that frames point into: file id -> what is known of it. Open files and entries are bounded;
+ * the one not used for longest goes first. A file that is needed and not here is asked for (NEED_FILE),
+ * less and less often when it does not come. What its frames are called is symbolizer/filenames.
  */
 #ifndef SCONCE_SYMBOLIZER_FILES_H
 #define SCONCE_SYMBOLIZER_FILES_H
@@ -15,7 +15,6 @@
 #include "symbolizer/dwarf.h"
 #include "symbolizer/elffile.h"
 #include "symbolizer/golines.h"
-#include "symbolizer/line.h"
 #include "symbolizer/lru.h"
 #include "symbolizer/others.h"
 #include "symbolizer/reader.h"
@@ -79,12 +78,6 @@ struct files {
 	struct others_all others;
 };
 
-struct files_found {
-	struct lines lines; /* valid until the next call */
-	uint64_t address;   /* of the ELF file; the file offset where that is not known */
-	uint32_t segment;   /* index in segments; segments_n = in none */
-};
-
 /*
  * Around everything that looks into the file, or asks its filesystem: it may end us, or hold us up.
  */
@@ -108,8 +101,6 @@ void files_message(struct files *files, const struct message_file *message, int 
 
 /* And of what belongs to a file. */
 void files_other(struct files *files, const struct message_other *message, int fd);
-/* It is here: may its debug file be on the way? Looks into a file that nobody has looked into. */
-bool files_other_pending(struct files *files, struct file *file);
 
 /* The entry of this id, made when there is none; the vdso's is open. */
 struct file *files_get(struct files *files, uint32_t file_id);
@@ -117,8 +108,6 @@ struct file *files_get(struct files *files, uint32_t file_id);
 bool file_is_known(const struct file *file);
 /* Ask the sampler for the file, if it is not here and it is time. */
 void files_need(struct files *files, struct file *file, uint64_t now_ns);
-/* What is at this offset of the file. */
-void files_find(struct files *files, struct file *file, uint64_t offset, struct files_found *found);
 /* The last component of its path. */
 const char *file_module(const struct file *file);
 

@@ -7,10 +7,11 @@
  * over all of it; a .dwo by the id of its unit. What comes and is wrong is counted, and the next
  * place tried.
  *
- *   asked --no answer--> asked again, less and less often, a few times; then when it is mapped
- * again asked --there is none, or nothing that fits--> the next one asked --it fits--> kept open;
- * the file's names are made anew (others_calls.changed) nothing left --the last find missed a
- * .dwo--> asked for that
+ * Life of a question
+ *   asked, no answer: asked again, less and less often, a few times; then when it is mapped again.
+ *   asked, there is none or nothing that fits: the next one is asked for.
+ *   asked, it fits: kept open; the file's names are made anew (others_calls.changed).
+ *   Nothing is left, and the last find missed a .dwo: that is asked for.
  */
 #ifndef SCONCE_SYMBOLIZER_OTHERS_H
 #define SCONCE_SYMBOLIZER_OTHERS_H

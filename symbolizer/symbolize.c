@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "symbolizer/demangle.h"
+#include "symbolizer/filenames.h"
 
 #define CACHE_SLOTS 65536 /* a power of two */
 #define NAME_BYTES  1024  /* longer names of C++ are left mangled */
@@ -148,11 +149,11 @@ static uint32_t symbolize_file_mapping(struct symbolize *s, struct file *file, u
 static uint32_t symbolize_native(struct symbolize *s, struct file *file, uint64_t offset,
 				 enum symbolize_outcome *outcome)
 {
-	struct files_found found;
+	struct filenames_found found;
 	char unnamed[RECORD_PATH_BYTES + 32];
 	uint32_t mapping;
 
-	files_find(s->files, file, offset, &found);
+	filenames_find(s->files, file, offset, &found);
 	mapping = symbolize_file_mapping(s, file, found.segment);
 	if (!mapping)
 		return 0;

@@ -10,6 +10,7 @@
 
 #include "symbolizer/books.h"
 #include "symbolizer/crash.h"
+#include "symbolizer/filenames.h"
 #include "symbolizer/view.h"
 #include "symbolizer/walk.h"
 
@@ -210,7 +211,7 @@ static bool worker_wait_for_files(struct worker *w, const struct frame *frames, 
 		last = frames[i].file_id;
 		file = files_get(&w->files, last);
 		if (file_is_known(file)) {
-			if (files_other_pending(&w->files, file) &&
+			if (filenames_pending(&w->files, file) &&
 			    worker_may_wait(w, &file->others->wait_until_ns, &file->others->waited,
 					    FILES_WAIT_NS))
 				wait = true;

@@ -4,7 +4,7 @@
  * used for longest.
  */
 #define _GNU_SOURCE
-#include "symbolizer/files.h"
+#include "symbolizer/filenames.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -115,10 +115,10 @@ static void world_file(struct world *w, uint32_t id)
 /* Its name, and nothing beyond the limit. */
 static void find(struct world *w, uint32_t id, uint32_t number)
 {
-	struct files_found found;
+	struct filenames_found found;
 	char name[NAME_BYTES];
 
-	files_find(&w->files, files_get(&w->files, id), number * 16 + 3, &found);
+	filenames_find(&w->files, files_get(&w->files, id), number * 16 + 3, &found);
 	snprintf(name, sizeof(name), "a_function_of_file_%u_with_the_number_%u", id, number);
 	assert_int_equal(found.lines.n, 1);
 	assert_string_equal(found.lines.line[0].name, name);
@@ -165,13 +165,13 @@ static void test_by_use(void **state)
 /* More than a half of all is too much for one: no names, and the others keep theirs. */
 static void test_too_large(void **state)
 {
-	struct files_found found;
+	struct filenames_found found;
 	struct world w;
 
 	(void)state;
 	world_open(&w, 300000);
 	world_file(&w, 1);
-	files_find(&w.files, files_get(&w.files, 1), 16, &found);
+	filenames_find(&w.files, files_get(&w.files, 1), 16, &found);
 	assert_int_equal(found.lines.n, 0);
 	assert_int_equal(w.files.bad, 1);
 	assert_int_equal(w.files.symbol_bytes, 0);
@@ -183,7 +183,7 @@ static void test_lines(void **state)
 {
 	struct message_file message = {.file_id = 1, .path = "/usr/bin/files_test"};
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct files_found found;
+	struct filenames_found found;
 	uint32_t placed = 0;
 	struct world w;
 	struct stat st;
@@ -194,7 +194,7 @@ static void test_lines(void **state)
 	world_open(&w, LINES_BYTES);
 	files_message(&w.files, &message, fd);
 	for (uint64_t at = 0; at < (uint64_t)st.st_size; at += 512) {
-		files_find(&w.files, files_get(&w.files, 1), at, &found);
+		filenames_find(&w.files, files_get(&w.files, 1), at, &found);
 		placed += found.lines.n && found.lines.line[0].file;
 		assert_true(w.files.symbol_bytes <= w.files.symbol_bytes_max);
 	}

@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-#include "symbolizer/files.h"
+#include "symbolizer/filenames.h"
 #include "symbolizer/golines.h"
 #include "symbolizer/reader.h"
 #include "tests/symbolizer/goimage.h"
@@ -316,7 +316,7 @@ static struct file *take(struct files *files, uint32_t id, int fd)
  * time; one that was closed has them again when it is back. */
 static void test_files(void **state)
 {
-	struct files_found found[2];
+	struct filenames_found found[2];
 	struct files files;
 	struct reader reader;
 	struct file *file[2];
@@ -328,8 +328,8 @@ static void test_files(void **state)
 	file[0] = take(&files, 1, open_workload("go-chain"));
 	file[1] = take(&files, 2, open_workload("go-bare"));
 	for (uint64_t at = 0x1000; at < 0x60000; at += 61) {
-		files_find(&files, file[0], at, &found[0]);
-		files_find(&files, file[1], at, &found[1]);
+		filenames_find(&files, file[0], at, &found[0]);
+		filenames_find(&files, file[1], at, &found[1]);
 		assert_int_equal(found[0].address, found[1].address);
 		assert_int_equal(found[0].lines.n, found[1].lines.n);
 		assert_true(found[0].lines.n > 0 && files.symbol_bytes <= 1 << 20);
@@ -339,18 +339,18 @@ static void test_files(void **state)
 	files_get(&files, 2);
 	files.symbol_bytes_max = files.symbol_bytes;
 	for (uint64_t at = 0x1000; at < 0x90000 && !files.evictions; at += 4096)
-		files_find(&files, file[1], at, &found[1]);
+		filenames_find(&files, file[1], at, &found[1]);
 	assert_true(files.evictions == 1 && files.symbol_bytes <= files.symbol_bytes_max);
 	files.symbol_bytes_max = 1 << 20;
 	for (uint32_t i = 0; i < READER_FILES_MAX; i++)
 		take(&files, 10 + i, open("/dev/null", O_RDONLY | O_CLOEXEC));
 	assert_true(file[0]->slot < 0 && !file_is_known(file[0]));
-	files_find(&files, file[0], 0x1000, &found[0]);
+	filenames_find(&files, file[0], 0x1000, &found[0]);
 	assert_int_equal(found[0].lines.n, 0);
 	generation = file[0]->generation;
 	take(&files, 1, open_workload("go-chain"));
 	assert_true(file_is_known(file[0]) && file[0]->generation != generation);
-	files_find(&files, file[0], 0x1000, &found[0]);
+	filenames_find(&files, file[0], 0x1000, &found[0]);
 	assert_true(found[0].lines.n > 0);
 	files_close(&files);
 	reader_close(&reader);
