@@ -28,7 +28,7 @@ struct dwarf_program {
 bool dwarf_program_open(struct dwarf_program *p, const char *path, const char *alt, const char *dwp,
 			size_t bytes_max);
 void dwarf_program_close(struct dwarf_program *p);
-/* As files_find() does it: symbols, then debug information. */
+/* As filenames_find() does it: symbols, then debug information. */
 void dwarf_program_find(struct dwarf_program *p, uint64_t vaddr, struct lines *lines);
 /* The address of the n-th byte of its code (.text), and how many there are. */
 uint64_t dwarf_program_code(struct dwarf_program *p, uint64_t *bytes);
