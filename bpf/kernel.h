@@ -21,6 +21,11 @@ struct mm_struct {
 	unsigned long start_stack; /* where sp points as it begins */
 } __attribute__((preserve_access_index));
 
+/* Where the thread's own data is; user space that sets it by WRFSBASE alone is seen a switch later. */
+struct thread_struct {
+	unsigned long fsbase;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	unsigned int flags;
 	int pid, tgid; /* in the initial pid namespace */
@@ -28,6 +33,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	__u64 start_boottime; /* CLOCK_BOOTTIME ns */
 	__u64 self_exec_id;
+	struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
 /* task_struct.flags, include/linux/sched.h */

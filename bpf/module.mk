@@ -1,5 +1,6 @@
 # The kernel side, and the program that loads it (its sources are in supervisor/).
-BPF_SRCS = bpf/maps.bpf.c bpf/sample.bpf.c bpf/fork.bpf.c
+BPF_SRCS = bpf/maps.bpf.c bpf/sample.bpf.c bpf/fork.bpf.c \
+	bpf/lang/python.bpf.c bpf/lang/php.bpf.c bpf/lang/ruby.bpf.c bpf/lang/perl.bpf.c
 
 PROGRAMS += sconce-loader
 LOADER_SRCS = supervisor/loader_bpf.c supervisor/loader_perf.c

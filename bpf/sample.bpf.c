@@ -7,38 +7,10 @@
  * then is counted. The record is built in a per-cpu scratch, of which the kernel lets only one run
  * of us be the user: a sample that interrupts a program of ours does not run it again.
  */
+#include "bpf/langs.h"
 #include "bpf/maps.h"
+#include "bpf/scratch.bpf.h"
 #include "bpf/unwind.bpf.h"
-
-/*
- * One read of user memory takes some 75 ns whatever its length, which is most of what a frame
- * takes, so that the walk reads on: what it will ask for next stands directly above.
- */
-#define WINDOW_BYTES 512ull
-
-#define FRAMES_MAX (RECORD_KERNEL_FRAMES_MAX + RECORD_USER_FRAMES_MAX)
-#define HEAD_BYTES sizeof(struct record_sample)
-/* A record ends in frames or in bytes of the stack, never both. */
-#define WALKED_BYTES (HEAD_BYTES + FRAMES_MAX * sizeof(struct frame))
-#define DEFERRED_BYTES                                                                             \
-	(HEAD_BYTES + RECORD_KERNEL_FRAMES_MAX * sizeof(struct frame) +                            \
-	 sizeof(struct record_regs) + RECORD_STACK_BYTES_MAX)
-
-struct scratch {
-	struct unwind walk;
-	struct record_regs regs;
-	__u64 kernel_ips[RECORD_KERNEL_FRAMES_MAX];
-	__u64 window_at; /* the user address of the window; 0 = empty */
-	__u64 window[WINDOW_BYTES / 8];
-	union {
-		struct record_sample sample;
-		/* The verifier adds the largest offset to the longest read; they never meet. */
-		char record[DEFERRED_BYTES + PAGE_BYTES];
-	};
-};
-
-_Static_assert(sizeof(struct scratch) <= RECORD_BYTES_MAX, "a unit of the per-cpu allocator");
-_Static_assert(WALKED_BYTES <= DEFERRED_BYTES + PAGE_BYTES, "a walked stack fits");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -51,6 +23,7 @@ struct {
 struct slice {
 	__u32 first, count;
 	__u32 flags;
+	__u32 made_by;
 };
 
 /* --- The seam of bpf/unwind.bpf.h; struct unwind is the first member of struct scratch. --- */
@@ -83,16 +56,6 @@ UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __
 
 	(void)w;
 	return index >> 32 ? NULL : bpf_map_lookup_elem(&ranges, &key);
-}
-
-UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot)
-{
-	struct scratch *s = (struct scratch *)w;
-
-	slot += s->sample.kernel_frames;
-	if (slot >= FRAMES_MAX)
-		return NULL;
-	return &s->sample.frames[slot];
 }
 
 /* The sampler may give the entry to another file meanwhile, so whose it is is asked twice. */
@@ -135,6 +98,26 @@ UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chun
 	return &chunk[index % TABLES_CHUNK_WORDS];
 }
 
+/* --- Languages: bpf/lang.bpf.h. --- */
+
+#define LANGUAGE(NAME, name) int name##_step(struct unwind *w);
+LANGUAGES(LANGUAGE)
+#undef LANGUAGE
+
+UNWIND_INLINE int unwind_script(struct unwind *w)
+{
+	switch (w->runtime.language) {
+#define LANGUAGE(NAME, name)                                                                       \
+	case LANG_##NAME:                                                                          \
+		return name##_step(w);
+		LANGUAGES(LANGUAGE)
+#undef LANGUAGE
+	}
+	w->script.ended = 1;
+	w->unwinder = UNWIND_NATIVE;
+	return UNWIND_GO;
+}
+
 /* --- What goes into a record. --- */
 
 UNWIND_INLINE int sample_wanted(struct task_struct *task)
@@ -175,7 +158,7 @@ UNWIND_INLINE void sample_kernel_stack(struct scratch *s, struct bpf_perf_event_
 		frame->kind = FRAME_KERNEL;
 		/* Behind the interrupted function, every address is where a call comes back to. */
 		frame->flags = i ? FRAME_RETURN : 0;
-		frame->unused = 0;
+		frame->language = 0;
 		frame->file_id = 0;
 		frame->addr = s->kernel_ips[i];
 	}
@@ -269,7 +252,7 @@ UNWIND_INLINE int sample_known(const struct record_sample *r, struct slice *slic
 	const volatile struct bpf_process *p = bpf_map_lookup_elem(&procs, &pid);
 	__u64 lo, exec_id;
 
-	slice->first = slice->count = slice->flags = 0;
+	slice->first = slice->count = slice->flags = slice->made_by = 0;
 	if (!p)
 		return 0;
 	lo = p->start_lo_ns;
@@ -279,6 +262,7 @@ UNWIND_INLINE int sample_known(const struct record_sample *r, struct slice *slic
 	slice->first = p->first;
 	slice->count = p->count;
 	slice->flags = p->flags;
+	slice->made_by = p->made_by;
 	/* What holds for another program, its want of a stack too, does not hold for this one. */
 	if (exec_id != r->exec_id || p->exec_id != exec_id || p->start_lo_ns != lo)
 		slice->flags = 0;
@@ -365,6 +349,8 @@ UNWIND_INLINE __u64 sample_user_stack(struct scratch *s, struct task_struct *tas
 	if (sample_known(&s->sample, &slice)) {
 		s->window_at = 0;
 		unwind_start(&s->walk, &s->regs, slice.first, slice.count);
+		s->walk.made_by = slice.made_by;
+		s->walk.thread_pointer = task->thread.fsbase;
 		unwind_walk(&s->walk);
 		s->sample.stop = sample_outdated(s, &slice) ? STOP_DEFERRED : s->walk.stop;
 	}

@@ -56,13 +56,14 @@ struct bpf_process {
 	__u64 exec_id;
 	__u32 first, count; /* slice of ranges */
 	__u32 flags;
-	__u32 unused;
+	__u32 made_by; /* 1 + the index in the slice of a range whose file has a runtime; 0 = none */
 };
 
 /* How to walk out of a file. With none of these flags: by frame pointers. */
 enum bpf_file_flag {
 	BPF_FILE_TABLE = 1, /* by its table */
 	BPF_FILE_DEFER = 2, /* not here: its table is being made */
+	BPF_FILE_RUNTIME = 4, /* its table tells of a runtime */
 };
 
 struct bpf_file {

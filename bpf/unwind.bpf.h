@@ -17,43 +17,7 @@
 #ifndef SCONCE_BPF_UNWIND_BPF_H
 #define SCONCE_BPF_UNWIND_BPF_H
 
-#include <linux/types.h>
-
-#include "bpf/tables.h"
-#include "shm/record.h"
-#include "shm/table.h"
-
-#define UNWIND_INLINE static inline __attribute__((always_inline))
-
-/* What a step returns: UNWIND_GO, or the enum record_stop with which the stack ends. */
-#define UNWIND_GO (-1)
-
-/* Halvings of the binary search: enough for slices of a million ranges. */
-#define UNWIND_SEARCH_STEPS 20
-
-enum unwinder {
-	UNWIND_NATIVE, /* by rows where the file has a table, else by frame pointers */
-};
-
-#define UNWIND_KNOWS_FP 1  /* fp is the one of this frame */
-#define UNWIND_KNOWS_ALL 2 /* extra too: in a leaf, and in what a signal interrupted */
-#define UNWIND_KNOWS_RBX 4 /* as of this frame: at rbx_at, or still where the leaf has it */
-
-struct unwind {
-	__u64 pc, sp, fp;
-	__u64 extra[16]; /* by enum rule_register; those of sp and fp are not used */
-	__u64 rbx_at;	 /* 0: in extra. Read when it is needed, which is hardly ever */
-	__u32 known;	 /* UNWIND_KNOWS_* */
-	__u32 first, count; /* the process's slice of ranges; hostile */
-	__u32 slots;	    /* frames pushed */
-	__s32 stop;	    /* UNWIND_GO until the walk has ended, then enum record_stop */
-	__u32 unwinder;	    /* enum unwinder */
-	__u32 returns;	    /* pc stands behind a call, or behind the syscall of the leaf */
-	__u32 strays;	    /* the leaf lies in no range */
-	struct record_range last; /* found last: callers mostly lie in the same file */
-	struct bpf_file file;	  /* asked for last, likewise */
-	struct table_rule rule;	  /* of this step */
-};
+#include "bpf/walk.bpf.h"
 
 /* --- The seam: functions that are defined by whoever includes this. --- */
 
@@ -61,8 +25,6 @@ struct unwind {
 UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 *words, __u64 n);
 /* The range at an index (of the whole array, not of the slice); NULL when there is none such. */
 UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __u64 index);
-/* Where the frame of this slot goes; NULL when there is no room. */
-UNWIND_INLINE struct frame *unwind_slot(struct unwind *w, __u64 slot);
 /* Set w->file: how to walk out of this file. 0 in its flags: by frame pointers. */
 UNWIND_INLINE void unwind_file(struct unwind *w, __u32 file_id);
 /*
@@ -71,6 +33,8 @@ UNWIND_INLINE void unwind_file(struct unwind *w, __u32 file_id);
  */
 UNWIND_INLINE const __u32 *unwind_chunk(const struct unwind *w, __u64 index);
 UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chunk, __u64 index);
+/* A step of the walker of w->runtime.language: see bpf/lang.bpf.h. */
+UNWIND_INLINE int unwind_script(struct unwind *w);
 
 /* --- The walk. --- */
 
@@ -90,6 +54,12 @@ UNWIND_INLINE void unwind_start(struct unwind *w, const struct record_regs *regs
 	w->unwinder = UNWIND_NATIVE;
 	w->returns = !!(regs->flags & RECORD_REGS_SYSCALL);
 	w->strays = 0;
+	w->scripted = 0;
+	w->runtime_file = 0;
+	w->made_by = 0;
+	w->thread_pointer = 0;
+	w->script.at = w->script.begun = w->script.ended = w->script.made = 0;
+	__builtin_memset(w->script.aux, 0, sizeof(w->script.aux));
 	w->last.start = w->last.end = 0;
 	w->file.file_id = 0;
 }
@@ -128,24 +98,6 @@ UNWIND_INLINE int unwind_find_range(struct unwind *w, __u64 pc)
 	/* The slice may be written while we look, so the copy is what is checked. */
 	w->last = *range;
 	return pc >= w->last.start && pc < w->last.end;
-}
-
-UNWIND_INLINE int unwind_push(struct unwind *w, __u32 kind, __u32 flags, __u32 file_id, __u64 addr)
-{
-	struct frame *frame;
-
-	if (w->slots >= RECORD_USER_FRAMES_MAX)
-		return STOP_DEPTH;
-	frame = unwind_slot(w, w->slots);
-	if (!frame)
-		return STOP_DEPTH;
-	frame->kind = kind;
-	frame->flags = flags;
-	frame->unused = 0;
-	frame->file_id = file_id;
-	frame->addr = addr;
-	w->slots++;
-	return UNWIND_GO;
 }
 
 /*
@@ -203,6 +155,69 @@ UNWIND_INLINE int unwind_frame_pointer(struct unwind *w)
 	return UNWIND_GO;
 }
 
+/* What the table of w->file says of a runtime, which the range `last` has mapped, into w->runtime. */
+UNWIND_INLINE int unwind_load_runtime(struct unwind *w)
+{
+	__u64 at = w->file.first + TABLE_WORDS(w->file.pages, w->file.rows, w->file.rules);
+	__u32 *words = (__u32 *)&w->runtime;
+	struct rows_chunk chunk = {0};
+
+	if (!(w->file.flags & BPF_FILE_RUNTIME))
+		return 0;
+	if (w->runtime_file == w->file.file_id)
+		return 1;
+	w->runtime_file = 0;
+	for (__u32 i = 0; i < TABLE_RUNTIME_WORDS; i++)
+		if (rows_read(w, &chunk, at + i, &words[i], 1) != UNWIND_GO)
+			return 0;
+	w->runtime_file = w->file.file_id;
+	return 1;
+}
+
+UNWIND_INLINE int unwind_in_loop(const struct unwind *w, __u64 offset)
+{
+	for (int i = 0; i < TABLE_LOOPS; i++)
+		if (offset >= w->runtime.loops[i].start && offset < w->runtime.loops[i].end)
+			return 1;
+	return 0;
+}
+
+/* Code in no file: has the process a runtime that makes code? Then that is what it is walked by. */
+UNWIND_INLINE int unwind_is_made(struct unwind *w)
+{
+	const struct record_range *range;
+	struct record_range by;
+
+	if (!w->made_by || w->made_by > w->count || !(w->last.flags & RANGE_ANON))
+		return 0;
+	range = unwind_range(w, (__u64)w->first + w->made_by - 1);
+	if (!range)
+		return 0;
+	by = *range;
+	if (w->file.file_id != by.file_id)
+		unwind_file(w, by.file_id);
+	if (!unwind_load_runtime(w))
+		return 0;
+	w->runtime_base = by.start - by.offset - w->runtime.bias;
+	return 1;
+}
+
+/* Does the walk stand where a runtime runs scripts, and have their frames still to be pushed? */
+UNWIND_INLINE int unwind_runs_script(struct unwind *w, __u64 inside)
+{
+	if (w->scripted || w->script.ended || !unwind_find_range(w, inside))
+		return 0;
+	w->script.made = !w->last.file_id;
+	if (w->script.made)
+		return unwind_is_made(w);
+	if (w->file.file_id != w->last.file_id)
+		unwind_file(w, w->last.file_id);
+	if (!unwind_load_runtime(w))
+		return 0;
+	w->runtime_base = w->last.start - w->last.offset - w->runtime.bias;
+	return unwind_in_loop(w, inside - w->last.start + w->last.offset);
+}
+
 /*
  * By frame pointers goes what nobody has a table for: code made at run time, files that say nothing
  * of unwinding.
@@ -210,8 +225,15 @@ UNWIND_INLINE int unwind_frame_pointer(struct unwind *w)
 UNWIND_INLINE int unwind_native(struct unwind *w)
 {
 	__u64 inside = unwind_inside(w);
-	int stop = unwind_push_pc(w);
+	int stop;
 
+	if (unwind_runs_script(w, inside)) {
+		w->scripted = 1;
+		w->unwinder = UNWIND_SCRIPT;
+		return UNWIND_GO;
+	}
+	w->scripted = 0;
+	stop = unwind_push_pc(w);
 	if (stop != UNWIND_GO)
 		return stop;
 	if (inside < w->last.start || inside >= w->last.end || !w->last.file_id)
@@ -234,6 +256,9 @@ static long unwind_step(__u64 index, void *context)
 	case UNWIND_NATIVE:
 		stop = unwind_native(w);
 		break;
+	case UNWIND_SCRIPT:
+		stop = unwind_script(w);
+		break;
 	default:
 		stop = STOP_BAD_ROW;
 	}
@@ -241,14 +266,17 @@ static long unwind_step(__u64 index, void *context)
 	return stop != UNWIND_GO;
 }
 
+/* Not every step pushes a frame: two more are taken into each run of script frames and out of it. */
+#define UNWIND_STEPS_MAX (3 * RECORD_USER_FRAMES_MAX + 1)
+
 /* Walk until the stack ends: `slots` frames pushed, `stop` says why. */
 UNWIND_INLINE void unwind_walk(struct unwind *w)
 {
-	/* One more than fits, so that the stack that just fits ends with its own reason. */
+	/* Many enough that the stack that just fits ends with its own reason. */
 #ifdef __bpf__
-	bpf_loop(RECORD_USER_FRAMES_MAX + 1, unwind_step, &w, 0);
+	bpf_loop(UNWIND_STEPS_MAX, unwind_step, &w, 0);
 #else
-	for (__u64 i = 0; i < RECORD_USER_FRAMES_MAX + 1; i++)
+	for (__u64 i = 0; i < UNWIND_STEPS_MAX; i++)
 		if (unwind_step(i, &w))
 			break;
 #endif

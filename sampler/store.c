@@ -62,7 +62,8 @@ int store_add_chunk(struct store *store, int fd)
 
 static uint64_t store_bytes(const struct bpf_file *file)
 {
-	return 4 * TABLE_WORDS(file->pages, file->rows, file->rules);
+	return 4 * TABLE_WORDS(file->pages, file->rows, file->rules) +
+	       (file->flags & BPF_FILE_RUNTIME ? sizeof(struct table_runtime) : 0);
 }
 
 static void store_drop(struct store *store, struct bpf_file *file, uint64_t now_ns)
@@ -154,7 +155,7 @@ static int store_place(struct store *store, struct bpf_file *file, int fd, uint3
 	file->pages = header->pages;
 	file->rows = header->rows;
 	file->rules = header->rules;
-	file->flags = BPF_FILE_TABLE;
+	file->flags = BPF_FILE_TABLE | (header->runtimes ? BPF_FILE_RUNTIME : 0);
 	return 0;
 }
 

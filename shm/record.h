@@ -87,7 +87,14 @@ enum frame_kind {
 	FRAME_KERNEL, /* addr = kernel address */
 	FRAME_NATIVE, /* file_id + addr = offset in that file */
 	FRAME_PC,     /* addr = absolute user pc, mapping not known or anonymous */
-	FRAME_COOKIE, /* the slot belongs to the frame before it: 12 bytes of data */
+	FRAME_COOKIE, /* the slot belongs to the frame before it */
+	/*
+	 * A function of a script: addr = the runtime's own object for it, in the process; 0 = there is
+	 * one here, but nothing could be read of it. file_id = the file of the runtime. A FRAME_COOKIE
+	 * follows: file_id = where in the function, addr = by what to tell that the object still is the
+	 * same when it is looked at later. What both mean is the language's (bpf/lang/x.h).
+	 */
+	FRAME_SCRIPT,
 };
 
 enum frame_flag {
@@ -98,7 +105,7 @@ enum frame_flag {
 struct frame {
 	__u8 kind;    /* enum frame_kind */
 	__u8 flags;   /* enum frame_flag */
-	__u16 unused;
+	__u16 language; /* FRAME_SCRIPT: enum language of bpf/langs.h; else 0 */
 	__u32 file_id; /* given by the sampler, 0 = none */
 	__u64 addr;
 };

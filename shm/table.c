@@ -15,7 +15,7 @@ static bool table_check_header(const struct table_header *h, size_t bytes)
 	       h->pages > 0 && h->pages <= TABLE_PAGES_MAX && h->rows <= TABLE_ROWS_MAX &&
 	       h->rules > 0 && h->rules <= TABLE_RULES_MAX &&
 	       h->first_page <= UINT32_MAX - h->pages &&
-	       bytes == sizeof(*h) + 4 * TABLE_WORDS(h->pages, h->rows, h->rules);
+	       h->runtimes <= 1 && bytes == sizeof(*h) + 4 * table_words(h);
 }
 
 static bool table_check_page(const __u32 *rows, __u32 count, __u32 rules)

@@ -10,6 +10,7 @@
  * Layout of the memfd, in 4-byte words
  *
  *   struct table_header | pages: 2 words each | rows: 1 word each | rules: 4 words each
+ *   | struct table_runtime, in the file of a language's runtime only
  *
  *   page i covers file offsets [(first_page + i) << 16, + 64 KiB) and names a run of rows
  *   {first, count}; rows of a page are sorted by their low half, the offset within the page. A row
@@ -33,7 +34,7 @@
 #include <stddef.h>
 
 #define TABLE_MAGIC 0x4c424154u /* "TABL" */
-#define TABLE_VERSION 2
+#define TABLE_VERSION 3
 #define TABLE_PAGE_SHIFT 16
 #define TABLE_PAGES_MAX 16384u	/* 1 GiB of text */
 #define TABLE_ROWS_MAX 4194304u /* 16 MiB of rows; libLLVM has 0.3 million */
@@ -141,22 +142,67 @@ struct table_rule {
 #define RULE_STEPS_BYTES 15u
 #define RULE_STEPS_POP	 0x8000u
 
+/*
+ * The runtime of a language, in the file that has its interpreter loop: where that is and what its
+ * walker (bpf/lang/) has to know. All of it was read out of a file that may lie. Nothing of it is
+ * checked, because BPF uses it for no more than to read the memory of the very process that runs the
+ * file.
+ */
+#define TABLE_LOOPS    4  /* ranges of the loop: compilers put cold parts elsewhere */
+#define TABLE_FIELDS   24
+#define TABLE_SYMBOLS  4
+
+/* How a thread finds what the runtime keeps for it (lang_thread() of bpf/lang.bpf.h). */
+enum table_thread {
+	TABLE_THREAD_NONE, /* it is not kept for each thread */
+	TABLE_THREAD_TP,   /* at thread pointer + thread_at (signed) */
+	TABLE_THREAD_GOT,  /* at thread pointer + what stands at thread_at */
+	TABLE_THREAD_DTV,  /* a variable of a library: {module, offset} stand at thread_at */
+	TABLE_THREAD_KEY,  /* a key of pthread_getspecific(), which stands at thread_at (u32) */
+};
+
+/* Where a C library keeps what pthread_setspecific() was given. */
+enum table_libc { TABLE_GLIBC, TABLE_MUSL };
+
+struct table_runtime {
+	__u32 language; /* enum language of bpf/langs.h */
+	__u32 version;	/* as the language counts */
+	struct {
+		__u32 start, end; /* [start, end) in the file; 0, 0 = no more */
+	} loops[TABLE_LOOPS];
+	__u64 bias; /* address - file offset, in the segment that has the loop */
+	__u64 thread_at; /* an address as the file has it, unless said otherwise */
+	__u32 thread;	 /* enum table_thread */
+	__u32 libc;	 /* enum table_libc */
+	__u64 symbols[TABLE_SYMBOLS]; /* addresses as the file has them; of what: bpf/lang/x.h */
+	__u32 fields[TABLE_FIELDS];   /* offsets and sizes in the runtime's structures, likewise */
+};
+
+#define TABLE_RUNTIME_WORDS (sizeof(struct table_runtime) / 4)
+
 struct table_header {
 	__u32 magic, version;
 	__u32 file_id;
 	__u32 first_page, pages, rows, rules;
-	__u32 unused; /* 0 */
+	__u32 runtimes; /* 0 or 1 */
 };
 
 #define TABLE_WORDS(pages, rows, rules) (2 * (__u64)(pages) + (rows) + 4 * (__u64)(rules))
 
+/* Of what stands behind a header. */
+static inline __u64 table_words(const struct table_header *h)
+{
+	return TABLE_WORDS(h->pages, h->rows, h->rules) + (h->runtimes ? TABLE_RUNTIME_WORDS : 0);
+}
+
 #define TABLE_BYTES_MAX                                                                            \
-	(sizeof(struct table_header) +                                                             \
+	(sizeof(struct table_header) + sizeof(struct table_runtime) +                              \
 	 4 * TABLE_WORDS(TABLE_PAGES_MAX, TABLE_ROWS_MAX, TABLE_RULES_MAX))
 
 _Static_assert(sizeof(struct table_page) == 8, "page");
 _Static_assert(sizeof(struct table_rule) == 16, "rule");
 _Static_assert(sizeof(struct table_header) == 32, "header");
+_Static_assert(sizeof(struct table_runtime) == 192, "runtime");
 
 /* Whether what stands in these bytes is a table. 0 or -EINVAL. Time is linear in the bytes. */
 int table_check(const struct table_header *header, size_t bytes);

@@ -25,6 +25,10 @@ DWARF_SRCS = symbolizer/dwarf.c symbolizer/dwarfloaded.c symbolizer/dwarfmap.c \
 	symbolizer/dwarfunit.c symbolizer/dwarfabbrev.c symbolizer/dwarffile.c \
 	symbolizer/dwarfbytes.c symbolizer/dwarflimit.c symbolizer/dwarflinehead.c
 SYMBOLIZER_SRCS += $(DWARF_SRCS)
+# Languages: their runtimes, and the names of their functions.
+LANG_SRCS = symbolizer/lang/lang.c symbolizer/lang/python.c symbolizer/lang/php.c symbolizer/lang/ruby.c \
+	symbolizer/lang/perl.c symbolizer/remote.c
+SYMBOLIZER_SRCS += $(LANG_SRCS)
 # Code without call frame information.
 CODEGAPS_SRCS = symbolizer/codegaps.c $(CODEFLOW_SRCS)
 CODEFLOW_SRCS = symbolizer/codegraph.c symbolizer/codeflow.c symbolizer/codetry.c \

@@ -54,6 +54,7 @@ UNWIND_INLINE void unwind_file(struct unwind *w, __u32 file_id)
 	w->file.flags = walk->table ? BPF_FILE_TABLE : missing ? BPF_FILE_DEFER : 0;
 	if (!walk->table)
 		return;
+	w->file.flags |= walk->table->runtimes ? BPF_FILE_RUNTIME : 0;
 	w->file.first = 0;
 	w->file.first_page = walk->table->first_page;
 	w->file.pages = walk->table->pages;
@@ -73,7 +74,14 @@ UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chun
 {
 	const struct table_header *table = ((const struct walk *)w)->table;
 
-	return index < TABLE_WORDS(table->pages, table->rows, table->rules) ? &chunk[index] : NULL;
+	return index < table_words(table) ? &chunk[index] : NULL;
+}
+
+/* The memory of the process as it was then is not here. */
+UNWIND_INLINE int unwind_script(struct unwind *w)
+{
+	w->unwinder = UNWIND_NATIVE;
+	return unwind_push_script(w, 0, 0, 0);
 }
 
 uint32_t walk_stack(const struct record_range *ranges, uint32_t ranges_n,

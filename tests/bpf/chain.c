@@ -62,6 +62,13 @@ UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chun
 	return index < ((const struct outside *)w)->chain->words_n ? &chunk[index] : NULL;
 }
 
+/* The memory of the process as it was then is not here. */
+UNWIND_INLINE int unwind_script(struct unwind *w)
+{
+	w->unwinder = UNWIND_NATIVE;
+	return unwind_push_script(w, 0, 0, 0);
+}
+
 void chain_walk(struct chain *chain, const struct record_sample *sample,
 		const struct rig_process *process)
 {

@@ -88,6 +88,13 @@ UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chun
 	return index < image->table_n ? &chunk[index] : NULL;
 }
 
+/* The memory of the process as it was then is not here. */
+UNWIND_INLINE int unwind_script(struct unwind *w)
+{
+	w->unwinder = UNWIND_NATIVE;
+	return unwind_push_script(w, 0, 0, 0);
+}
+
 static inline void image_add_range(struct image *image, uint64_t start, uint64_t bytes, uint64_t offset,
 			    uint32_t file_id, uint32_t flags)
 {

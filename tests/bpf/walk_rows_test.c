@@ -12,7 +12,7 @@
 #define CALLER 0x2000u /* where RULE_STOP holds */
 #define CALLER_PC (CODE + CALLER - 0x1000)
 
-static uint32_t table_words[4096];
+static uint32_t words_of_table[4096];
 
 struct row {
 	uint32_t offset, rule;
@@ -23,7 +23,7 @@ static void image_table(struct image *image, const struct table_rule *rules, uin
 			const struct row *rows, uint32_t rows_n)
 {
 	struct table_page pages[2] = {0};
-	uint32_t *to = table_words + TABLE_FIRST;
+	uint32_t *to = words_of_table + TABLE_FIRST;
 
 	for (uint32_t i = 0; i < rows_n; i++) {
 		struct table_page *page = &pages[rows[i].offset >> 16];
@@ -33,7 +33,7 @@ static void image_table(struct image *image, const struct table_rule *rules, uin
 	}
 	memcpy(to, pages, sizeof(pages));
 	memcpy(to + 4 + rows_n, rules, rules_n * sizeof(*rules));
-	image->table = table_words;
+	image->table = words_of_table;
 	image->table_n = TABLE_FIRST + 4 + rows_n + 4 * rules_n;
 	image->file = (struct bpf_file){.file_id = 7,
 					.flags = BPF_FILE_TABLE,
@@ -457,11 +457,11 @@ static void test_hostile_rows(void **state)
 		bool noise = round % 4 == 0;
 		uint32_t rules = 1 + (uint32_t)(random_next(&seed) % 64);
 		uint32_t rows = (uint32_t)(random_next(&seed) % 2000);
-		uint32_t *at = table_words + TABLE_FIRST;
+		uint32_t *at = words_of_table + TABLE_FIRST;
 
 		image_scramble(&image, &seed);
-		for (unsigned i = 0; i < sizeof(table_words) / 4; i++)
-			table_words[i] = (uint32_t)random_next(&seed);
+		for (unsigned i = 0; i < sizeof(words_of_table) / 4; i++)
+			words_of_table[i] = (uint32_t)random_next(&seed);
 		for (uint32_t i = 0; i < rules && !noise; i++) {
 			struct table_rule rule = {.cfa = (__u8)(2 + random_next(&seed) % 5 % 4),
 						  .cfa_register = (__u8)(random_next(&seed) % 20 % 7),
@@ -477,7 +477,7 @@ static void test_hostile_rows(void **state)
 			at[4 + i] = i * 32 % 65536 | (uint32_t)(random_next(&seed) % rules) << 16;
 		if (!noise)
 			memcpy(at, (uint32_t[]){0, rows, 0, rows}, 16);
-		image.table = table_words;
+		image.table = words_of_table;
 		image.table_n = noise ? (uint32_t)(random_next(&seed) % 4096)
 				      : TABLE_FIRST + 4 + rows + 4 * rules;
 		image.file = (struct bpf_file){.file_id = 1,

@@ -100,7 +100,14 @@ UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chun
 {
 	const struct table_header *t = ((const struct looked_up *)w)->table;
 
-	return index < TABLE_WORDS(t->pages, t->rows, t->rules) ? &chunk[index] : NULL;
+	return index < table_words(t) ? &chunk[index] : NULL;
+}
+
+/* The memory of the process as it was then is not here. */
+UNWIND_INLINE int unwind_script(struct unwind *w)
+{
+	w->unwinder = UNWIND_NATIVE;
+	return unwind_push_script(w, 0, 0, 0);
 }
 
 bool tables_find(const struct table_header *table, uint64_t offset, struct table_rule *rule)

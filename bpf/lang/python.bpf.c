@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "bpf/lang.bpf.h"
+#include "bpf/lang/python.h"
+
+LANG_STEP int python_step(struct unwind *w)
+{
+	return lang_lost(w);
+}
