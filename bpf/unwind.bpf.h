@@ -101,15 +101,15 @@ UNWIND_INLINE int unwind_find_range(struct unwind *w, __u64 pc)
 }
 
 /*
- * Push the pc that the walk stands on. The leaf's comes from the CPU and is always shown. A return
- * address comes from memory that the process, or a hostile table, may point anywhere: unless it
- * lies in an executable range it is no code and is not shown.
+ * Push the pc that the walk stands on; mapped: it lies in `last`. The leaf's comes from the CPU and is
+ * always shown. A return address comes from memory that the process, or a hostile table, may point
+ * anywhere: unless it lies in an executable range it is no code and is not shown.
  */
-UNWIND_INLINE int unwind_push_pc(struct unwind *w)
+UNWIND_INLINE int unwind_push_pc(struct unwind *w, int mapped)
 {
 	__u32 flags = w->returns ? FRAME_RETURN : 0;
 
-	if (!unwind_find_range(w, unwind_inside(w))) {
+	if (!mapped) {
 		w->strays = !w->slots;
 		return w->slots ? STOP_NO_MAPPING : unwind_push(w, FRAME_PC, flags, 0, w->pc);
 	}
@@ -155,21 +155,41 @@ UNWIND_INLINE int unwind_frame_pointer(struct unwind *w)
 	return UNWIND_GO;
 }
 
-/* What the table of w->file says of a runtime, which the range `last` has mapped, into w->runtime. */
+/*
+ * Set w->file to the file whose table says how to go on from `last`: the one that is mapped there. For
+ * code in no file it is that of the process's runtime, which may have made it. Has it a runtime?
+ */
+UNWIND_INLINE int unwind_look_up(struct unwind *w)
+{
+	const struct record_range *range = NULL;
+	__u32 file_id = w->last.file_id;
+
+	w->file_base = w->last.start - w->last.offset;
+	if (!file_id && (w->last.flags & RANGE_ANON) && w->made_by && w->made_by <= w->count)
+		range = unwind_range(w, (__u64)w->first + w->made_by - 1);
+	if (range) {
+		file_id = range->file_id;
+		w->file_base = range->start - range->offset;
+	}
+	if (file_id && w->file.file_id != file_id)
+		unwind_file(w, file_id);
+	return file_id && (w->file.flags & BPF_FILE_RUNTIME);
+}
+
+/* What the table of w->file says of its runtime, into w->runtime. */
 UNWIND_INLINE int unwind_load_runtime(struct unwind *w)
 {
 	__u64 at = w->file.first + TABLE_WORDS(w->file.pages, w->file.rows, w->file.rules);
-	__u32 *words = (__u32 *)&w->runtime;
 	struct rows_chunk chunk = {0};
+	__u32 words[4];
 
-	if (!(w->file.flags & BPF_FILE_RUNTIME))
-		return 0;
-	if (w->runtime_file == w->file.file_id)
-		return 1;
 	w->runtime_file = 0;
-	for (__u32 i = 0; i < TABLE_RUNTIME_WORDS; i++)
-		if (rows_read(w, &chunk, at + i, &words[i], 1) != UNWIND_GO)
+	/* It stands behind the rules, so that these are never in two chunks, either. */
+	for (__u32 i = 0; i < TABLE_RUNTIME_WORDS; i += 4) {
+		if (rows_read(w, &chunk, at + i, words, 4) != UNWIND_GO)
 			return 0;
+		__builtin_memcpy((char *)&w->runtime + 4 * i, words, sizeof(words));
+	}
 	w->runtime_file = w->file.file_id;
 	return 1;
 }
@@ -182,40 +202,19 @@ UNWIND_INLINE int unwind_in_loop(const struct unwind *w, __u64 offset)
 	return 0;
 }
 
-/* Code in no file: has the process a runtime that makes code? Then that is what it is walked by. */
-UNWIND_INLINE int unwind_is_made(struct unwind *w)
-{
-	const struct record_range *range;
-	struct record_range by;
-
-	if (!w->made_by || w->made_by > w->count || !(w->last.flags & RANGE_ANON))
-		return 0;
-	range = unwind_range(w, (__u64)w->first + w->made_by - 1);
-	if (!range)
-		return 0;
-	by = *range;
-	if (w->file.file_id != by.file_id)
-		unwind_file(w, by.file_id);
-	if (!unwind_load_runtime(w))
-		return 0;
-	w->runtime_base = by.start - by.offset - w->runtime.bias;
-	return 1;
-}
-
-/* Does the walk stand where a runtime runs scripts, and have their frames still to be pushed? */
+/*
+ * The walk stands in a file that has a runtime, or in code that it may have made. Is it where the
+ * runtime runs scripts, and have their frames still to be pushed?
+ */
 UNWIND_INLINE int unwind_runs_script(struct unwind *w, __u64 inside)
 {
-	if (w->scripted || w->script.ended || !unwind_find_range(w, inside))
+	if (w->scripted || w->script.ended)
 		return 0;
+	if (w->runtime_file != w->file.file_id && !unwind_load_runtime(w))
+		return 0;
+	w->runtime_base = w->file_base - w->runtime.bias;
 	w->script.made = !w->last.file_id;
-	if (w->script.made)
-		return unwind_is_made(w);
-	if (w->file.file_id != w->last.file_id)
-		unwind_file(w, w->last.file_id);
-	if (!unwind_load_runtime(w))
-		return 0;
-	w->runtime_base = w->last.start - w->last.offset - w->runtime.bias;
-	return unwind_in_loop(w, inside - w->last.start + w->last.offset);
+	return w->script.made || unwind_in_loop(w, inside - w->file_base);
 }
 
 /*
@@ -225,23 +224,21 @@ UNWIND_INLINE int unwind_runs_script(struct unwind *w, __u64 inside)
 UNWIND_INLINE int unwind_native(struct unwind *w)
 {
 	__u64 inside = unwind_inside(w);
-	int stop;
+	int mapped = unwind_find_range(w, inside), stop;
 
-	if (unwind_runs_script(w, inside)) {
+	if (mapped && unwind_look_up(w) && unwind_runs_script(w, inside)) {
 		w->scripted = 1;
 		w->unwinder = UNWIND_SCRIPT;
 		return UNWIND_GO;
 	}
 	w->scripted = 0;
-	stop = unwind_push_pc(w);
+	stop = unwind_push_pc(w, mapped);
 	if (stop != UNWIND_GO)
 		return stop;
-	if (inside < w->last.start || inside >= w->last.end || !w->last.file_id)
+	if (!mapped || !w->last.file_id)
 		return unwind_frame_pointer(w);
-	if (w->file.file_id != w->last.file_id)
-		unwind_file(w, w->last.file_id);
 	if (w->file.flags & BPF_FILE_TABLE)
-		return rows_step(w, inside - w->last.start + w->last.offset);
+		return rows_step(w, inside - w->file_base);
 	return w->file.flags & BPF_FILE_DEFER ? STOP_DEFERRED : unwind_frame_pointer(w);
 }
 

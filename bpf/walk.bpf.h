@@ -57,6 +57,7 @@ struct unwind {
 	__u32 runtime_file; /* the file id that `runtime` is of; 0 = none */
 	__u32 made_by; /* 1 + the index in the slice of the range whose file has the process's runtime; hostile */
 	__u32 unused;
+	__u64 file_base;    /* where the beginning of w->file would lie in this process */
 	__u64 runtime_base; /* what its file's addresses are counted from, in this process */
 	__u64 thread_pointer;
 	struct record_range last; /* found last: callers mostly lie in the same file */
