@@ -144,6 +144,7 @@ static void inbox_table(struct inbox *inbox, const struct message *message)
 				      inbox->introduce->now_ns) == -EPROTO;
 	if (inbox->broken)
 		store_withdraw(inbox->store, inbox->worker, inbox->introduce->now_ns);
+	processes_tabled(inbox->introduce->processes, m->file_id);
 }
 
 static void inbox_no_table(struct inbox *inbox, const struct message *message)

@@ -160,7 +160,7 @@ void introduce_for_sample(struct introduce *in, struct process *p,
 	if (!p->identified)
 		p->identified = introduce_ask_process(in, p, false);
 	if (p->ranges_known && !p->published && sample->time_ns >= p->steady_ns)
-		processes_publish(p);
+		processes_publish(in->processes, p);
 }
 
 void introduce_mapping(struct introduce *in, struct process *p, const struct record_range *range)
@@ -177,7 +177,7 @@ void introduce_answer(struct introduce *in, struct process *p, int error)
 	if (p->introduced)
 		introduce_process(in, p, error ? PROCESS_GONE : 0);
 	if (p->ranges_known)
-		processes_publish(p);
+		processes_publish(in->processes, p);
 }
 
 void introduce_exit(void *arg, const struct process *p)

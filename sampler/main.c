@@ -75,7 +75,8 @@ static void open_tables(const struct config *config)
 
 		nanosleep(&pause, NULL);
 	}
-	processes_init(&self.processes, config->processes_max, ranges, config->ranges_max);
+	processes_init(&self.processes, config->processes_max, ranges, config->ranges_max,
+		       self.store.files);
 }
 
 static void watch(int fd, uint32_t events)

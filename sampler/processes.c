@@ -18,8 +18,9 @@
 #define SWEEP_PART	 16 /* of the table in one turn */
 
 void processes_init(struct processes *t, uint32_t max, struct record_range *ranges,
-		    uint32_t ranges_max)
+		    uint32_t ranges_max, const struct bpf_file *files)
 {
+	t->files = files;
 	t->max = max < PROCESSES_MAX ? max : PROCESSES_MAX;
 	slices_init(&t->slices, ranges, ranges_max);
 }
@@ -138,14 +139,38 @@ static int process_set_ranges(struct processes *t, struct process *p, uint32_t n
 	return 0;
 }
 
-void processes_publish(struct process *p)
+static bool processes_runs(const struct processes *t, uint32_t file_id)
+{
+	const struct bpf_file *file = &t->files[file_id % TABLES_FILES_MAX];
+
+	return file_id && file->file_id == file_id && (file->flags & BPF_FILE_RUNTIME);
+}
+
+static uint32_t process_made_by(const struct processes *t, const struct process *p)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		if (processes_runs(t, processes_ranges(t, p)[i].file_id))
+			return i + 1;
+	return 0;
+}
+
+void processes_tabled(struct processes *t, uint32_t file_id)
+{
+	for (uint32_t i = 0; processes_runs(t, file_id) && i < t->used; i++)
+		if (t->process[i].published &&
+		    process_made_by(t, &t->process[i]) != t->process[i].made_by)
+			processes_publish(t, &t->process[i]);
+}
+
+void processes_publish(struct processes *t, struct process *p)
 {
 	struct bpf_process entry = {.start_lo_ns = p->start_lo_ns,
 				    .start_hi_ns = p->start_hi_ns,
 				    .exec_id = p->exec_id,
 				    .first = p->n ? p->first : 0,
 				    .count = p->n,
-				    .flags = BPF_PROCESS_EXEC_KNOWN};
+				    .flags = BPF_PROCESS_EXEC_KNOWN,
+				    .made_by = p->made_by = process_made_by(t, p)};
 
 	if (!p->exec_known)
 		return;
@@ -175,7 +200,7 @@ void processes_refuse(struct processes *t, struct process *p)
 	p->asked = false;
 	p->ask_after_ns = t->now_ns + REFUSED_AGAIN_NS;
 	if (p->introduced)
-		processes_publish(p);
+		processes_publish(t, p);
 }
 
 void processes_fork(struct processes *t, uint32_t pid, uint32_t parent_pid, uint64_t time_ns)
@@ -286,7 +311,7 @@ struct process *processes_map(struct processes *t, uint32_t pid, const struct re
 		}
 	}
 	if (p->published)
-		processes_publish(p);
+		processes_publish(t, p);
 	return p->ranges_known ? p : NULL;
 }
 

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/tables.h"
 #include "sampler/slices.h"
 #include "shm/record.h"
 
@@ -30,6 +31,7 @@ struct process {
 	uint32_t next;	     /* slot + 1 in the hash chain or in the free list */
 	uint32_t first, n;   /* ranges; first may be SLICES_NONE */
 	uint32_t lost_epoch; /* side-band losses that the ranges have seen */
+	uint32_t made_by;    /* as BPF knows it (struct bpf_process) */
 	uint64_t start_lo_ns, start_hi_ns, exec_id;
 	uint64_t born_ns;      /* the newest event that says who it is */
 	uint64_t mapped_ns;    /* newest side-band mapping */
@@ -52,15 +54,16 @@ struct processes {
 	uint64_t now_ns;     /* as of the last processes_sweep() */
 	uint64_t refused, ranges_refused;
 	struct slices slices;
+	const struct bpf_file *files;
 	struct record_range scratch[SLICES_MAX];
 	/* Called before a process is forgotten. */
 	void (*on_forget)(void *arg, const struct process *p);
 	void *arg;
 };
 
-/* ranges: BPF's array, ranges_max long. */
+/* ranges: BPF's array, ranges_max long. files: BPF's too, of TABLES_FILES_MAX. */
 void processes_init(struct processes *t, uint32_t max, struct record_range *ranges,
-		    uint32_t ranges_max);
+		    uint32_t ranges_max, const struct bpf_file *files);
 /* Set the clock; forget who exited long enough ago. Once per turn. */
 void processes_sweep(struct processes *t, uint64_t now_ns);
 struct process *processes_find(struct processes *t, uint32_t pid);
@@ -87,7 +90,9 @@ bool processes_answer(struct processes *t, struct process *p, const struct recor
 /* There will be no ranges for a while. */
 void processes_refuse(struct processes *t, struct process *p);
 /* Tell BPF about it, from now on. */
-void processes_publish(struct process *p);
+void processes_publish(struct processes *t, struct process *p);
+/* This file has a table: if it tells of a runtime, BPF has to know which processes have it. */
+void processes_tabled(struct processes *t, uint32_t file_id);
 
 /* Ranges are not known, or side-band records were lost since. */
 static inline bool processes_stale(const struct processes *t, const struct process *p)

@@ -83,7 +83,7 @@ static void begin(void)
 
 	memset(&self.files, 0, sizeof(self.files));
 	files_init(&self.files, 0);
-	processes_init(&self.processes, 64, self.ranges, RANGES);
+	processes_init(&self.processes, 64, self.ranges, RANGES, self.store.files);
 	processes_sweep(&self.processes, NOW);
 	channel_init(&self.introduce.broker, self.broker[0], ROLE_SAMPLER, ROLE_BROKER, true);
 	channel_init(&self.workers.worker[0].channel, BASE, ROLE_SAMPLER, ROLE_SYMBOLIZER, true);
@@ -103,7 +103,9 @@ static void check_store(void)
 		const struct bpf_file *f = &self.store.files[i];
 
 		if (f->file_id && (f->flags & BPF_FILE_TABLE) &&
-		    f->first + TABLE_WORDS(f->pages, f->rows, f->rules) > TABLES_CHUNK_WORDS)
+		    f->first + TABLE_WORDS(f->pages, f->rows, f->rules) +
+				    (f->flags & BPF_FILE_RUNTIME ? TABLE_RUNTIME_WORDS : 0) >
+			    TABLES_CHUNK_WORDS)
 			abort();
 	}
 }

@@ -16,6 +16,7 @@
 
 static struct processes t;
 static struct record_range array[RANGES];
+static struct bpf_file files[TABLES_FILES_MAX];
 static int forgotten;
 
 static void on_forget(void *arg, const struct process *p)
@@ -29,7 +30,8 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&t, 0, sizeof(t));
-	processes_init(&t, 16, array, RANGES);
+	memset(files, 0, sizeof(files));
+	processes_init(&t, 16, array, RANGES, files);
 	t.on_forget = on_forget;
 	forgotten = 0;
 	tables_clear();
@@ -178,7 +180,7 @@ static void test_pid_used_again(void **state)
 
 	(void)state;
 	sample(10, 10, 50 * S, 7, 51 * S);
-	processes_publish(p);
+	processes_publish(&t, p);
 	assert_non_null(tables_fake_find(10));
 	processes_exit(&t, 10, 10, 52 * S);
 	processes_fork(&t, 10, 1, 52 * S + 100);
@@ -198,7 +200,7 @@ static void test_exit(void **state)
 
 	(void)state;
 	sample(10, 10, 50 * S, 7, 51 * S);
-	processes_publish(p);
+	processes_publish(&t, p);
 	processes_exit(&t, 10, 99, 99 * S); /* a thread */
 	assert_int_equal(p->exited_ns, 0);
 	processes_exit(&t, 10, 10, 100 * S);
@@ -296,10 +298,10 @@ static void test_publish(void **state)
 	const struct bpf_process *b;
 
 	(void)state;
-	processes_publish(p); /* exec id not known */
+	processes_publish(&t, p); /* exec id not known */
 	assert_null(tables_fake_find(10));
 	sample(10, 10, 50 * S - 5, 7, 51 * S);
-	processes_publish(p);
+	processes_publish(&t, p);
 	b = tables_fake_find(10);
 	assert_int_equal(b->flags, BPF_PROCESS_EXEC_KNOWN);
 	assert_int_equal(b->exec_id, 7);
@@ -313,6 +315,41 @@ static void test_publish(void **state)
 	assert_null(tables_fake_find(10));
 }
 
+/* Whether anybody makes code is known when the process is published, or when the table comes. */
+static void test_made_by(void **state)
+{
+	struct process *p = begin(10, 50 * S);
+
+	(void)state;
+	begin(20, 50 * S);
+	/* What was here before is no file 0. */
+	files[0].flags = BPF_FILE_TABLE | BPF_FILE_RUNTIME;
+	map(10, 0x9000, 0, 51 * S);
+	map(10, 0xa000, 6, 51 * S);
+	sample(10, 10, 50 * S, 7, 51 * S);
+	processes_publish(&t, p);
+	assert_int_equal(tables_fake_find(10)->count, 4);
+	assert_int_equal(tables_fake_find(10)->made_by, 0);
+	files[6] = (struct bpf_file){.file_id = 6, .flags = BPF_FILE_TABLE};
+	processes_tabled(&t, 6);
+	assert_int_equal(tables_fake_find(10)->made_by, 0);
+	files[6].flags |= BPF_FILE_RUNTIME;
+	processes_tabled(&t, 5);
+	assert_int_equal(tables_fake_find(10)->made_by, 0);
+	processes_tabled(&t, 6);
+	assert_int_equal(tables_fake_find(10)->made_by, 4);
+	assert_null(tables_fake_find(20));
+	/* The entry of another file by now, of that number modulo TABLES_FILES_MAX. */
+	files[6].file_id += TABLES_FILES_MAX;
+	processes_publish(&t, p);
+	assert_int_equal(tables_fake_find(10)->made_by, 0);
+	files[6].file_id = 6;
+	/* It is counted in the slice as it is: another range comes before. */
+	assert_ptr_equal(map(10, 0x8000, 3, 52 * S), p);
+	assert_int_equal(tables_fake_find(10)->count, 5);
+	assert_int_equal(tables_fake_find(10)->made_by, 5);
+}
+
 /* Code was replaced, and will be again: BPF is not told before it has been steady for a while. */
 static void test_replaced_code(void **state)
 {
@@ -320,7 +357,7 @@ static void test_replaced_code(void **state)
 
 	(void)state;
 	sample(10, 10, 50 * S - 5, 7, 51 * S);
-	processes_publish(p);
+	processes_publish(&t, p);
 	map(10, 0x9000, 3, 52 * S);
 	assert_non_null(tables_fake_find(10));
 	assert_int_equal(p->steady_ns, 0);
@@ -397,6 +434,7 @@ int main(void)
 	    TEST(test_answer),
 	    TEST(test_answer_that_comes_too_late),
 	    TEST(test_publish),
+	    TEST(test_made_by),
 	    TEST(test_replaced_code),
 	    TEST(test_given_up_slices_keep_their_contents),
 	    TEST(test_table_full),

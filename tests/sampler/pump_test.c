@@ -72,7 +72,7 @@ static void sampler_start(void)
 	memset(&self, 0, sizeof(self));
 	assert_int_equal(ledger_open(&self.ledger, world.ledger.rw), 0);
 	tables_clear();
-	processes_init(&self.processes, 64, world.ranges, 4096);
+	processes_init(&self.processes, 64, world.ranges, 4096, world.files);
 	files_init(&self.files, (uint32_t)self.ledger.now.position[POSITION_FILE_ID]);
 	assert_int_equal(workers_open(&self.workers, 1, BASE, &self.ledger), 0);
 	assert_int_equal(ring_open(&self.pump.ring, world.ring_fd, RING), 0);

@@ -20,10 +20,12 @@
 
 #include "sampler/inbox.h"
 #include "shm/table.h"
+#include "tests/sampler/tables_fake.h"
 
 #define CHUNK_FD 200 /* and on */
 #define CHUNKS_MAX 3
 #define SECOND 1000000000ull
+#define RANGES 256u
 #define PAGE_ROWS 60000u
 
 static struct store store;
@@ -294,7 +296,8 @@ static struct channel worker_end, sampler_end;
 static struct inbox inbox;
 static struct introduce introduce;
 static struct files files;
-static struct processes processes; /* none */
+static struct processes processes;
+static struct record_range ranges[RANGES];
 static struct workers workers;
 static struct table_header *small;
 static uint32_t small_bytes;
@@ -311,6 +314,8 @@ static int setup_inbox(void **state)
 	    .files = &files, .processes = &processes, .workers = &workers, .now_ns = now_ns};
 	inbox.introduce = &introduce;
 	inbox.store = &store;
+	memset(&processes, 0, sizeof(processes));
+	processes_init(&processes, 4, ranges, RANGES, store.files);
 	channel_init(&worker_end, fds[0], ROLE_SYMBOLIZER, ROLE_SAMPLER, true);
 	channel_init(&sampler_end, fds[1], ROLE_SAMPLER, ROLE_SYMBOLIZER, true);
 	if (!small)
@@ -318,10 +323,11 @@ static int setup_inbox(void **state)
 	return 0;
 }
 
-static int say_table(uint32_t file_id, uint32_t bytes, int worker)
+static int say_that(const struct table_header *table, uint32_t table_bytes, uint32_t file_id,
+		    uint32_t bytes, int worker)
 {
 	struct message_table message = {file_id, bytes};
-	int fd = memory(small, small_bytes, F_SEAL_SHRINK | F_SEAL_GROW), err;
+	int fd = memory(table, table_bytes, F_SEAL_SHRINK | F_SEAL_GROW), err;
 
 	assert_int_equal(channel_send(&worker_end, MESSAGE_TABLE, &message, &fd, 1), 0);
 	close(fd);
@@ -330,6 +336,11 @@ static int say_table(uint32_t file_id, uint32_t bytes, int worker)
 	assert_int_equal(dup(0), fd);
 	close(fd);
 	return err;
+}
+
+static int say_table(uint32_t file_id, uint32_t bytes, int worker)
+{
+	return say_that(small, small_bytes, file_id, bytes, worker);
 }
 
 static void test_messages(void **state)
@@ -357,6 +368,38 @@ static void test_messages(void **state)
 	assert_int_equal(channel_send(&worker_end, MESSAGE_NO_TABLE, &none, NULL, 0), 0);
 	assert_int_equal(inbox_read(&inbox, &sampler_end, 1), 0);
 	assert_true(published(file->id));
+}
+
+/* A table that tells of a runtime: room for it is counted, and BPF hears which processes run it. */
+static void test_runtime(void **state)
+{
+	struct file *file = files_of(&files, 1, 2, 3, 0, "");
+	struct record_range range = {.start = 0x1000, .end = 0x2000, .file_id = file->id};
+	uint32_t bytes = small_bytes + sizeof(struct table_runtime);
+	struct table_header *table = calloc(1, bytes);
+	struct process *p;
+
+	(void)state;
+	memcpy(table, small, small_bytes);
+	table->runtimes = 1;
+	file->asked = 2;
+	tables_clear();
+	processes_exec(&processes, 10, now_ns);
+	processes_map(&processes, 10, &range, now_ns + 1);
+	p = processes_find(&processes, 10);
+	p->exec_known = true;
+	processes_publish(&processes, p);
+	assert_int_equal(tables_fake_find(10)->made_by, 0);
+	assert_int_equal(say_table(file->id, small_bytes, 1), 0);
+	assert_int_equal(tables_fake_find(10)->made_by, 0);
+	store_withdraw(&store, 1, now_ns);
+	assert_int_equal(say_that(table, bytes, file->id, bytes, 1), 0);
+	assert_int_equal(store.files[file->id].flags, BPF_FILE_TABLE | BPF_FILE_RUNTIME);
+	assert_int_equal(store.bytes, bytes - sizeof(*table));
+	assert_int_equal(tables_fake_find(10)->made_by, 1);
+	store_withdraw(&store, 1, now_ns);
+	assert_int_equal(store.bytes, 0);
+	free(table);
 }
 
 /* That the process was gone by way of which one worker was to get a file takes nothing from another. */
@@ -415,6 +458,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_room_comes_back, setup),
 	    cmocka_unit_test_setup(test_withdrawal_and_restart, setup),
 	    cmocka_unit_test_setup(test_messages, setup_inbox),
+	    cmocka_unit_test_setup(test_runtime, setup_inbox),
 	    cmocka_unit_test_setup(test_file_that_came_to_one_only, setup_inbox),
 	    cmocka_unit_test_setup(test_new_worker, setup_inbox),
 	};
