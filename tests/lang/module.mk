@@ -1,0 +1,12 @@
+# Languages: their walkers and names as ordinary programs, on processes that live and on snapshots of them.
+LIVE_SRCS = tests/lang/live.c tests/lang/livefile.c tests/lang/stopped.c tests/lang/hostwalk.c \
+	tests/lang/snapshot.c tests/lang/walkers.c tests/lang/fold.c $(LANG_SRCS) symbolizer/symbols.c \
+	symbolizer/demangle.c symbolizer/elffile.c symbolizer/reader.c symbolizer/sha256.c shm/table.c \
+	$(EHFRAME_SRCS)
+# What symbolizer/remote.c reads by is the snapshot's.
+LIVE_LIBS = $(SYMBOLIZER_LIBS) -Wl,--wrap=pread
+
+# The stacks of any process, for whoever works on a language.
+BENCHES += tests/lang/live-stacks
+tests/lang/live-stacks_SRCS = tests/lang/stacks.c $(LIVE_SRCS)
+tests/lang/live-stacks_LIBS = $(LIVE_LIBS)
