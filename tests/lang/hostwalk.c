@@ -11,6 +11,7 @@
  * ends in. */
 static struct scratch scratch;
 static struct snapshot *walked;
+static hostwalk_table_fn *tables;
 static const struct table_header *table; /* of w->file */
 
 UNWIND_INLINE int unwind_read_user(const struct unwind *w, __u64 from, __u64 *words, __u64 n)
@@ -27,7 +28,7 @@ UNWIND_INLINE const struct record_range *unwind_range(const struct unwind *w, __
 
 UNWIND_INLINE void unwind_file(struct unwind *w, __u32 file_id)
 {
-	table = hostwalk_table(file_id);
+	table = tables(file_id);
 	w->file.file_id = file_id;
 	w->file.flags = table ? BPF_FILE_TABLE : 0;
 	if (!table)
@@ -71,12 +72,14 @@ UNWIND_INLINE int unwind_script(struct unwind *w)
 	return UNWIND_GO;
 }
 
-uint32_t hostwalk(struct snapshot *snapshot, struct frame *frames, enum record_stop *stop)
+uint32_t hostwalk(struct snapshot *snapshot, hostwalk_table_fn *by, struct frame *frames,
+		  enum record_stop *stop)
 {
 	struct unwind *w = &scratch.walk;
 
 	memset(&scratch, 0, sizeof(scratch));
 	walked = snapshot;
+	tables = by;
 	snapshot_use(snapshot);
 	unwind_start(w, &snapshot->head.regs, 0, snapshot->head.ranges_n);
 	w->made_by = snapshot->head.made_by;

@@ -14,7 +14,7 @@
 #include "tests/lang/livefile.h"
 #include "tests/lang/stopped.h"
 
-const struct table_header *hostwalk_table(uint32_t file_id)
+static const struct table_header *live_table(uint32_t file_id)
 {
 	const struct livefile *file = livefile_get(file_id);
 
@@ -103,7 +103,7 @@ void live_replay(struct snapshot *snapshot, struct live_stack *stack)
 	uint32_t slots;
 
 	snapshot->reads = snapshot->bytes = 0;
-	slots = hostwalk(snapshot, frames, &stack->stop);
+	slots = hostwalk(snapshot, live_table, frames, &stack->stop);
 	stack->walk_reads = snapshot->reads;
 	live_name(frames, slots, SNAPSHOT_FD, stack);
 }
@@ -139,7 +139,7 @@ const struct live_stack *live_sample(struct live *live, pid_t tid)
 	snapshot_begin(&live->snapshot, live->pid);
 	done = stopped_look(&stopped, live->pid, &live->snapshot.head);
 	if (done && live->late) {
-		uint32_t slots = hostwalk(&live->snapshot, frames, &live->stack.stop);
+		uint32_t slots = hostwalk(&live->snapshot, live_table, frames, &live->stack.stop);
 
 		live->stack.walk_reads = live->snapshot.reads;
 		stopped_end(&stopped);

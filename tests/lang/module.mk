@@ -10,6 +10,9 @@ LIVE_LIBS = $(SYMBOLIZER_LIBS) -Wl,--wrap=pread
 BENCHES += tests/lang/live-stacks
 tests/lang/live-stacks_SRCS = tests/lang/stacks.c $(LIVE_SRCS)
 tests/lang/live-stacks_LIBS = $(LIVE_LIBS)
+BENCHES += tests/lang/replay
+tests/lang/replay_SRCS = tests/lang/replay.c $(LIVE_SRCS)
+tests/lang/replay_LIBS = $(LIVE_LIBS)
 
 # Each language's own: tests/lang/x_test.c, which starts a workload, and takes samples (tests/lang/check.h).
 define lang_test
@@ -17,4 +20,5 @@ TESTS += tests/lang/$1_test
 tests/lang/$1_test_SRCS = tests/lang/$1_test.c tests/lang/check.c $(LIVE_SRCS)
 tests/lang/$1_test_LIBS = $(LIVE_LIBS) -lcmocka
 endef
-$(foreach t,check,$(eval $(call lang_test,$t)))
+$(foreach t,check replay,$(eval $(call lang_test,$t)))
+tests/lang/replay_test_SRCS += tests/lang/specimens.c tests/lang/damage.c
