@@ -92,3 +92,27 @@ tests/symbolizer/others_test_LIBS = $(SYMBOLIZER_TEST_LIBS)
 $(eval $(call fuzz_target,companions,$(PACKED_TEST_SRCS) symbolizer/companions.c,$(SYMBOLIZER_LIBS)))
 
 include tests/symbolizer/dwarf.mk
+
+# What a runtime's file says of itself: real ones, and small ones with every form of access.
+FORMS_DIR = $(patsubst %/asan,%,$(patsubst %/tsan,%,$(patsubst %/clang,%,$(BUILD))))/tests/symbolizer/forms
+FORMS :=
+# $1 name, $2 compiler with flags
+define form
+FORMS += $(FORMS_DIR)/$1
+$(FORMS_DIR)/$1: tests/symbolizer/facts_forms.c
+	$$(call say,CC,$1)
+	@mkdir -p $$(@D)
+	$$(Q)$2 -O2 -w -o $$@.$$$$$$$$ $$< && mv $$@.$$$$$$$$ $$@
+endef
+$(eval $(call form,program,gcc -pie -fPIE))
+$(eval $(call form,fixed,gcc -no-pie -fno-pie))
+$(eval $(call form,clang,$(CLANG) -pie -fPIE))
+$(eval $(call form,initial.so,gcc -shared -fPIC -ftls-model=initial-exec))
+$(eval $(call form,library.so,gcc -shared -fPIC))
+$(eval $(call form,noplt.so,gcc -shared -fPIC -fno-plt))
+$(eval $(call form,desc.so,gcc -shared -fPIC -mtls-dialect=gnu2))
+TESTS += tests/symbolizer/lang_facts_test
+tests/symbolizer/lang_facts_test_SRCS = tests/symbolizer/lang_facts_test.c $(FACTS_SRCS) $(EHFRAME_SRCS) \
+	symbolizer/elffile.c symbolizer/reader.c symbolizer/sha256.c
+tests/symbolizer/lang_facts_test_LIBS = $(SYMBOLIZER_TEST_LIBS)
+$(BUILD)/tests/symbolizer/lang_facts_test: | $(FORMS)
