@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CPython: samples of bench/workloads/python, which says itself what its stack is, under every
+ * version that is here: Debian's, those of pyenv (PYENV_ROOT, else ~/.pyenv), and programs named in
+ * PYTHONS. Each runs the plain chain and one more; with PYTHON_TEST=all every one of them, and more
+ * samples.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/lang/check.h"
+#include "tests/lang/livefile.h"
+
+#define PROGRAM	    "bench/workloads/python/chain.py"
+#define PYTHONS_MAX 32
+#define THREADS_MAX 16
+#define SETTLED_NS  20000000
+
+struct python {
+	char path[256];
+	unsigned minor;
+};
+
+static struct python pythons[PYTHONS_MAX];
+static size_t pythons_n;
+static bool all;
+
+static const struct {
+	const char *name;
+	unsigned from, to; /* 3.from to 3.to */
+} modes[] = {
+    {"handler", 6, 99}, {"native", 6, 99}, {"generator", 6, 99}, {"callback", 6, 99},
+    {"reduce", 6, 99},	{"deep", 6, 99},   {"names", 6, 99},	 {"async", 6, 99},
+    {"threads", 6, 99}, {"sub", 8, 13},
+};
+#define MODES (sizeof(modes) / sizeof(modes[0]))
+
+/* --- Which there are. --- */
+
+/* "Python 3.9.18" */
+static bool ask_version(const char *path, char version[64])
+{
+	char command[512];
+	FILE *out;
+	bool ok;
+
+	snprintf(command, sizeof(command), "timeout 20 %s --version 2>&1", path);
+	out = popen(command, "r");
+	ok = out && fscanf(out, "Python %63s", version) == 1;
+	if (out)
+		pclose(out);
+	return ok;
+}
+
+static void add(const char *path)
+{
+	struct python *python = &pythons[pythons_n];
+	unsigned major;
+	char version[64], real[4096];
+
+	if (pythons_n == PYTHONS_MAX || access(path, X_OK) || !realpath(path, real) ||
+	    !ask_version(path, version) || sscanf(version, "%u.%u", &major, &python->minor) != 2 ||
+	    major != 3 || python->minor < 6)
+		return;
+	snprintf(python->path, sizeof(python->path), "%s", path);
+	pythons_n++;
+}
+
+static void add_folder(const char *folder, const char *format)
+{
+	struct dirent **entries;
+	int n = scandir(folder, &entries, NULL, versionsort);
+	char path[1024];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), format, folder, entries[i]->d_name);
+		if (entries[i]->d_name[0] == '3')
+			add(path);
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+}
+
+static int find_pythons(void **state)
+{
+	const char *root = getenv("PYENV_ROOT"), *home = getenv("HOME"), *more = getenv("PYTHONS");
+	char folder[512], *list, *rest, *one;
+
+	(void)state;
+	all = getenv("PYTHON_TEST") && !strcmp(getenv("PYTHON_TEST"), "all");
+	add("/usr/bin/python3");
+	if (root)
+		snprintf(folder, sizeof(folder), "%s/versions", root);
+	else
+		snprintf(folder, sizeof(folder), "%s/.pyenv/versions", home ? home : "");
+	add_folder(folder, "%s/%s/bin/python3");
+	list = rest = strdup(more ? more : "");
+	while ((one = strsep(&rest, " ")))
+		add(one);
+	free(list);
+	return 0;
+}
+
+/* --- Stacks. --- */
+
+static void run_threads(const struct python *python, struct check_workload *workload,
+			struct check_options options, struct check_result *sum)
+{
+	pid_t tids[THREADS_MAX];
+	uint32_t n = live_threads(workload->pid, tids, THREADS_MAX);
+
+	(void)python;
+	assert_true(n > 2);
+	for (uint32_t i = 0; i < n; i++) {
+		struct check_result r;
+
+		options.tid = tids[i];
+		options.label = NULL;
+		if (tids[i] == workload->pid)
+			continue;
+		r = check_run(workload->pid, &workload->chain, options);
+		for (int v = 0; v < CHECK_VERDICTS; v++)
+			sum->count[v] += r.count[v];
+		sum->samples += r.samples;
+	}
+}
+
+/* Its last line is written before the last function has it to itself. */
+static void wait_for_cpu(pid_t pid)
+{
+	struct timespec start, now;
+	clockid_t clock;
+
+	assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+	assert_int_equal(clock_gettime(clock, &start), 0);
+	do {
+		usleep(5000);
+		assert_int_equal(clock_gettime(clock, &now), 0);
+	} while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec <
+		 SETTLED_NS);
+}
+
+static void check_mode(const struct python *python, const char *mode, uint32_t samples, bool late)
+{
+	char *argv[] = {(char *)python->path, (char *)"-B", (char *)PROGRAM, (char *)mode, NULL};
+	struct check_options options = {.samples = samples, .wait_us = 1500, .late = late};
+	struct check_result result = {0};
+	struct check_workload workload;
+	char label[64];
+
+	snprintf(label, sizeof(label), "3.%u %s%s", python->minor, mode, late ? " late" : "");
+	options.label = label;
+	assert_true(check_start(&workload, argv));
+	assert_true(workload.chain.n > 5);
+	wait_for_cpu(workload.pid);
+	if (!strcmp(mode, "threads"))
+		run_threads(python, &workload, options, &result);
+	else
+		result = check_run(workload.pid, &workload.chain, options);
+	check_stop(&workload);
+	if (!check_passes(&result))
+		print_error("%s: %u samples, %u wrong, %u short\n", label, result.samples,
+			    result.count[CHECK_WRONG], result.count[CHECK_PREFIX]);
+	assert_true(check_passes(&result));
+}
+
+static void chain_is_told_right(void **state)
+{
+	(void)state;
+	if (!pythons_n) {
+		print_message("no Python from 3.6 on is here\n");
+		skip();
+	}
+	for (size_t i = 0; i < pythons_n; i++)
+		check_mode(&pythons[i], "chain", all ? 400 : 100, false);
+}
+
+static void every_kind_of_stack_is_told_right(void **state)
+{
+	size_t done = 0;
+
+	(void)state;
+	if (!pythons_n)
+		skip();
+	for (size_t i = 0; i < (all ? pythons_n * MODES : pythons_n + MODES); i++) {
+		const struct python *python = &pythons[i % pythons_n];
+		size_t mode = all ? i / pythons_n : i % MODES;
+
+		/* As many runs as it takes for every mode and every version to have had one. */
+		if (!all && i >= MODES && i >= pythons_n)
+			break;
+		if (python->minor < modes[mode].from || python->minor > modes[mode].to)
+			continue;
+		check_mode(python, modes[mode].name, all ? 100 : 30, all && i % 2);
+		done++;
+	}
+	assert_true(done >= (pythons_n < MODES ? pythons_n : MODES) - 2);
+}
+
+/* Named when the process has gone on: rather no name than a wrong one, and nearly always the right
+ * one. */
+static void names_are_read_late(void **state)
+{
+	(void)state;
+	if (!pythons_n)
+		skip();
+	check_mode(&pythons[pythons_n - 1], "chain", 40, true);
+	check_mode(&pythons[0], "generator", 40, true);
+}
+
+/* --- Files. --- */
+
+/* The file that has the loop says which version it is. */
+static void check_file(const char *path, const char *version, int expected)
+{
+	struct lang_runtime *runtime = calloc(1, sizeof(*runtime));
+	struct elffile *elf = malloc(sizeof(*elf));
+	struct reader *reader = malloc(sizeof(*reader));
+	int fd = open(path, O_RDONLY | O_CLOEXEC), slot;
+	struct stat st;
+
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	reader_open(reader, false);
+	slot = reader_add(reader, fd);
+	assert_int_equal(elffile_open(elf, reader, slot, (uint64_t)st.st_size), 0);
+	assert_int_equal(lang_recognize(elf, "whatever", runtime), expected);
+	assert_int_equal(runtime->walk.language, LANG_PYTHON);
+	assert_string_equal(runtime->version, version);
+	elffile_close(elf);
+	reader_close(reader);
+	free(reader);
+	free(elf);
+	free(runtime);
+}
+
+/* Its own libpython, or else the program itself. */
+static bool library_of(const char *python, unsigned minor, char path[1024])
+{
+	const char *bin = strstr(python, "/bin/");
+
+	for (int m = 0; bin && m < 2; m++) {
+		snprintf(path, 1024, "%.*s/lib/libpython3.%u%s.so.1.0", (int)(bin - python), python,
+			 minor, m ? "m" : "");
+		if (access(path, R_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void versions_are_known(void **state)
+{
+	char version[64], path[1024], real[4096];
+
+	(void)state;
+	if (!pythons_n)
+		skip();
+	for (size_t i = 0; i < pythons_n; i++) {
+		assert_true(ask_version(pythons[i].path, version));
+		if (!library_of(pythons[i].path, pythons[i].minor, path) &&
+		    !(realpath(pythons[i].path, real) &&
+		      snprintf(path, sizeof(path), "%.1000s", real) > 0))
+			fail();
+		check_file(path, version, 0);
+	}
+}
+
+static void old_versions_are_named(void **state)
+{
+	const char *root = getenv("PYENV_ROOT"), *home = getenv("HOME");
+	char path[1024];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s%s/versions/2.7.18/lib/libpython2.7.so.1.0",
+		 root ? root : home, root ? "" : "/.pyenv");
+	if (access(path, R_OK)) {
+		print_message("no Python 2.7.18 of pyenv here\n");
+		skip();
+	}
+	check_file(path, "2.7.18", -ENOTSUP);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(versions_are_known),
+	    cmocka_unit_test(old_versions_are_named),
+	    cmocka_unit_test(chain_is_told_right),
+	    cmocka_unit_test(every_kind_of_stack_is_told_right),
+	    cmocka_unit_test(names_are_read_late),
+	};
+	int failed = cmocka_run_group_tests(tests, find_pythons, NULL);
+
+	livefile_forget();
+	return failed;
+}
