@@ -13,8 +13,9 @@ static const char *const stop_texts[STOP_COUNT] = {
 };
 
 static const char *const frame_types[SYMBOL_FRAME_TYPE_COUNT] = {
-    [SYMBOL_FRAME_NATIVE] = "native",
-    [SYMBOL_FRAME_KERNEL] = "kernel",
+#define TYPE(NAME, text) [SYMBOL_FRAME_##NAME] = text,
+    SYMBOL_FRAME_TYPES(TYPE)
+#undef TYPE
 };
 
 static uint32_t translate_fail(struct translate *t, int err)

@@ -85,11 +85,20 @@ struct symbol_function {
 	uint32_t start_line;
 };
 
-/* Frame types of the semantic conventions (profile.frame.type), by index. */
+/* Frame types: TYPE(NAME, text as the semantic conventions have it in profile.frame.type). Append. */
+#define SYMBOL_FRAME_TYPES(TYPE)                                                                   \
+	TYPE(NATIVE, "native")                                                                     \
+	TYPE(KERNEL, "kernel")                                                                     \
+	TYPE(CPYTHON, "cpython")                                                                   \
+	TYPE(PHP, "php")                                                                           \
+	TYPE(RUBY, "ruby")                                                                         \
+	TYPE(PERL, "perl")
+
 enum symbol_frame_type {
-	SYMBOL_FRAME_NATIVE = 0,
-	SYMBOL_FRAME_KERNEL,
-	SYMBOL_FRAME_TYPE_COUNT
+#define TYPE(NAME, text) SYMBOL_FRAME_##NAME,
+	SYMBOL_FRAME_TYPES(TYPE)
+#undef TYPE
+	    SYMBOL_FRAME_TYPE_COUNT
 };
 
 struct symbol_mapping {
@@ -112,7 +121,7 @@ struct symbol_location {
 	/*
 	 * Of a native frame: address in the ELF file, within [start, limit) of its mapping; the file
 	 * offset where the mapping has start = limit = 0. Of a kernel frame: offset from the start of
-	 * the text of the kernel or module.
+	 * the text of the kernel or module. 0 of a script's, whose mapping is the file of its runtime.
 	 */
 	uint64_t address;
 	uint32_t lines_n;
