@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "broker/memory.h"
 #include "broker/open.h"
 #include "broker/other.h"
 #include "supervisor/child.h"
@@ -185,7 +186,8 @@ static void on_ask_other(const struct message *message)
 	int fd = open_target(&target, &message->ask_process), error;
 
 	if (!fd) {
-		fd = other_open(&target, ask, &other);
+		fd = ask->need.kind == OTHER_MEM ? memory_open(&target, ask, self.child.config)
+						 : other_open(&target, ask, &other);
 		target_close(&target);
 	}
 	other.file.error = fd < 0 ? -fd : 0;
@@ -193,7 +195,9 @@ static void on_ask_other(const struct message *message)
 	if (!error)
 		error = other.file.error;
 	ledger_add(&self.child.ledger,
-		   error == 0	      ? C_broker_others
+		   ask->need.kind == OTHER_MEM && (!error || error == EPERM)
+		       ? (error ? C_broker_memories_refused : C_broker_memories)
+		   : error == 0	      ? C_broker_others
 		   : error == ENOENT ? C_broker_others_absent
 				      : error_counter(error),
 		   1);

@@ -154,6 +154,7 @@ static const struct {
     {"BPF JIT", false, features_jit},
     {"PROCMAP_QUERY", false, features_procmap_query},
     {"map_files", true, features_map_files},
+    {"ptrace_scope", false, features_ptrace_scope},
     {"io_uring", false, features_io_uring},
     {"seccomp", false, features_seccomp},
     {"Landlock", false, features_landlock},

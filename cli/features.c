@@ -130,6 +130,18 @@ void features_map_files(const struct checks_world *world, struct check_result *r
 			    "libraries that were deleted or replaced have no names");
 }
 
+/* Yama's; with 3 nobody may, whatever he holds. */
+void features_ptrace_scope(const struct checks_world *world, struct check_result *result)
+{
+	int scope = checks_number(world, "/proc/sys/kernel/yama/ptrace_scope", 0);
+
+	checks_found(result, "%d", scope);
+	if (scope >= 3)
+		checks_lose(result, CHECK_LACKS,
+			    "functions of scripts have no names ([python]), as no memory of a "
+			    "process may be read: boot with a lower kernel.yama.ptrace_scope");
+}
+
 void features_io_uring(const struct checks_world *world, struct check_result *result)
 {
 	int disabled = checks_number(world, "/proc/sys/kernel/io_uring_disabled", 0);

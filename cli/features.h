@@ -9,7 +9,7 @@
 
 check_fn features_kernel, features_lockdown, features_paranoid, features_perf_event, features_btf,
     features_ring_buffer, features_bpf_loop, features_jit, features_procmap_query,
-    features_map_files, features_io_uring, features_seccomp, features_landlock, features_mdwe,
-    features_namespaces, features_user_namespaces;
+    features_map_files, features_ptrace_scope, features_io_uring, features_seccomp,
+    features_landlock, features_mdwe, features_namespaces, features_user_namespaces;
 
 #endif

@@ -37,6 +37,7 @@ enum type {
 	TYPE_GZIP,     /* bool; gzip or none */
 	TYPE_PROTOCOL, /* only checked */
 	TYPE_PIDS,     /* appended to config.targets */
+	TYPE_EXES,     /* appended to config.runtime_exe */
 };
 
 #define FIELD(name) offsetof(struct options, name)
@@ -92,6 +93,7 @@ static const struct option {
 	O("ranges-max", 0, BOTH, TYPE_NUMBER, FIELD(config.ranges_max), 1024, 1 << 24, {0}, "N", "address ranges of all (131072)"),
 	O("sideband-pages", 0, BOTH | DOCTOR, TYPE_NUMBER, FIELD(config.sideband_pages), 1, 8192, {0}, "N", "mmap and fork events, per CPU (64)"),
 	O("stuck-timeout", 0, BOTH, TYPE_MS, FIELD(config.stuck_ms), 1000, 3600000, {0}, "TIME", "replace who stands still (10s; bare: ms)"),
+	O("runtime-exe", 0, BOTH, TYPE_EXES, 0, 0, 0, {0}, "NAME", "runs scripts, too (as python3 does); repeated"),
 	O("uid-base", 0, BOTH, TYPE_NUMBER, FIELD(config.uid_base), 1, 4294900000, {0}, "UID", "processes run as UID+2, UID+3 ... (61000)"),
 	O("run-dir", 0, RUN | STATUS | DOCTOR, TYPE_TEXT, TEXT(config.run_dir), {0}, "DIR", "sockets (/run/sconce)"),
 	O("containers", 0, RUN, TYPE_BOOL, FIELD(config.containers), 0, 0, {0}, NULL, "each process in a container (see deploy/oci)"),
@@ -192,6 +194,30 @@ static int options_set_pids(struct config *config, const char *value, const char
 	return 0;
 }
 
+/* Names as the last part of a path has them. */
+static int options_set_exes(struct config *config, const char *value, const char *origin,
+			    char *error)
+{
+	char list[CONFIG_EXES_MAX * CONFIG_EXE_BYTES], *save = NULL;
+
+	if (snprintf(list, sizeof(list), "%s", value) >= (int)sizeof(list))
+		return options_fail(error, origin, "list too long");
+	for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+		size_t n = 0;
+
+		while (n < CONFIG_EXES_MAX && config->runtime_exe[n][0])
+			n++;
+		if (n == CONFIG_EXES_MAX)
+			return options_fail(error, origin, "more than %d names", CONFIG_EXES_MAX);
+		if (strchr(p, '/') || strlen(p) >= CONFIG_EXE_BYTES)
+			return options_fail(error, origin, "'%s' is not the name of a file of at most "
+							   "%d bytes, without its path",
+					    p, CONFIG_EXE_BYTES - 1);
+		strcpy(config->runtime_exe[n], p);
+	}
+	return 0;
+}
+
 static int options_set(struct options *options, const struct option *option, const char *value,
 		       const char *origin, char *error)
 {
@@ -213,6 +239,8 @@ static int options_set(struct options *options, const struct option *option, con
 		return 0;
 	case TYPE_PIDS:
 		return options_set_pids(&options->config, value, origin, error);
+	case TYPE_EXES:
+		return options_set_exes(&options->config, value, origin, error);
 	case TYPE_TEXT:
 	case TYPE_BASE_URL:
 	case TYPE_URL:

@@ -25,6 +25,8 @@
 #define CONFIG_TEXT_BYTES 1024
 #define CONFIG_PATH_BYTES 256
 #define CONFIG_CPUS_MAX 1024
+#define CONFIG_EXES_MAX 8
+#define CONFIG_EXE_BYTES 64
 
 enum config_mode { MODE_RUN = 1, MODE_RECORD };
 
@@ -114,6 +116,7 @@ struct config {
 	uint32_t ranges_max;	      /* entries of BPF's range array */
 	uint32_t sideband_pages;      /* data pages of a side-band ring, a power of two */
 	uint32_t stuck_ms;	      /* a process without progress for so long is replaced */
+	char runtime_exe[CONFIG_EXES_MAX][CONFIG_EXE_BYTES]; /* of these the memory is read, too */
 
 	struct config_runtime runtime;
 };

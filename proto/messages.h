@@ -197,13 +197,14 @@ enum other_kind {
 	OTHER_DWP,	/* NAME.dwp; without a name that of the mapped file */
 	OTHER_DWO,	/* the last part of what DW_AT_dwo_name says */
 	OTHER_PERF_MAP, /* of the process; no name */
+	OTHER_MEM,	/* the memory of the process, which has a runtime mapped as this file */
 	OTHER_KINDS
 };
 
 /* Each place has a number: who was given the wrong file asks for the next one. */
 struct message_need_other {
 	uint32_t file_id; /* which was announced to the worker; PERF_MAP: 0 */
-	uint32_t pid;	  /* PERF_MAP: of which process; else of no meaning */
+	uint32_t pid;	  /* PERF_MAP, MEM: of which process; else of no meaning */
 	uint32_t kind;	  /* enum other_kind */
 	uint32_t place;	  /* where to begin to look; in the answer: where it was */
 	uint32_t bytes;	  /* of name */

@@ -197,19 +197,29 @@ static bool introduce_may_have(const struct introduce *in, uint32_t worker, cons
 	       (file->key.inode && file_key_owner(&file->key, in->workers->n) == worker);
 }
 
+/* Where p has it mapped; NULL when it has not, or lives no more. */
+static const struct record_range *introduce_mapped_by(const struct introduce *in, uint32_t file_id,
+						      const struct process *p)
+{
+	const struct record_range *ranges = processes_ranges(in->processes, p);
+
+	for (uint32_t i = 0; p->pid && !p->exited_ns && i < p->n; i++)
+		if (ranges[i].file_id == file_id)
+			return &ranges[i];
+	return NULL;
+}
+
 /* Some process that has it mapped, and where; NULL when none that lives has. */
 static const struct record_range *introduce_mapped(const struct introduce *in, uint32_t file_id,
 						   struct process **who)
 {
-	for (uint32_t slot = 0; slot < in->processes->used; slot++) {
-		struct process *p = *who = &in->processes->process[slot];
-		const struct record_range *ranges = processes_ranges(in->processes, p);
+	const struct record_range *range = NULL;
 
-		for (uint32_t i = 0; p->pid && !p->exited_ns && i < p->n; i++)
-			if (ranges[i].file_id == file_id)
-				return &ranges[i];
+	for (uint32_t slot = 0; slot < in->processes->used && !range; slot++) {
+		*who = &in->processes->process[slot];
+		range = introduce_mapped_by(in, file_id, *who);
 	}
-	return NULL;
+	return range;
 }
 
 void introduce_file_again(struct introduce *in, uint32_t worker, uint32_t file_id)
@@ -234,17 +244,17 @@ void introduce_other(struct introduce *in, uint32_t worker, const struct message
 	const struct file *file = &no_file;
 	const struct record_range *range = &no_range;
 	struct message_ask_other ask = {.need = *need};
-	struct process *p;
+	bool of_process = need->kind == OTHER_PERF_MAP || need->kind == OTHER_MEM;
+	struct process *p = of_process ? processes_find(in->processes, need->pid) : NULL;
 
-	if (need->kind == OTHER_PERF_MAP) {
-		p = processes_find(in->processes, need->pid);
-		if (!p || p->exited_ns || introduce_worker(in, p) != worker)
-			return;
-	} else {
+	if (of_process && (!p || p->exited_ns || introduce_worker(in, p) != worker))
+		return;
+	if (need->kind != OTHER_PERF_MAP) {
 		file = files_by_id(in->files, need->file_id);
 		if (!file || !introduce_may_have(in, worker, file))
 			return;
-		range = introduce_mapped(in, need->file_id, &p);
+		range = of_process ? introduce_mapped_by(in, need->file_id, p)
+				   : introduce_mapped(in, need->file_id, &p);
 		if (!range)
 			return;
 	}

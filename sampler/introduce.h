@@ -35,7 +35,7 @@ void introduce_answer(struct introduce *in, struct process *p, int error);
 void introduce_exit(void *arg, const struct process *p);
 /* The worker asks for a file. It gets none but those of its processes, and those it compiles. */
 void introduce_file_again(struct introduce *in, uint32_t worker, uint32_t file_id);
-/* It asks for what lies beside such a file, or for the perf map of one of its own processes. */
+/* It asks for what lies beside such a file; or for perf map or memory of a process of its own. */
 void introduce_other(struct introduce *in, uint32_t worker, const struct message_need_other *need);
 /* Worker k begins with nothing: tell it again, process by process, as their samples come. */
 void introduce_forgotten(struct introduce *in, uint32_t worker);

@@ -59,7 +59,9 @@
 	COUNTER(broker_files_failed, BROKER, SUM, "files that could not be opened") \
 	COUNTER(broker_quarantined, BROKER, SUM, "requests refused: the file, device or process has ended or held up us or a worker") \
 	COUNTER(broker_others, BROKER, SUM, "debug files and perf maps opened and handed to a worker") \
-	COUNTER(broker_others_absent, BROKER, SUM, "requests for a debug file or a perf map that lies at none of its places")
+	COUNTER(broker_others_absent, BROKER, SUM, "requests for a debug file or a perf map that lies at none of its places") \
+	COUNTER(broker_memories, BROKER, SUM, "processes with the runtime of a language whose memory was handed to a worker, to read") \
+	COUNTER(broker_memories_refused, BROKER, SUM, "requests for the memory of a process that has no runtime we know by its name")
 
 #define COUNTERS_SYMBOLIZER(COUNTER) \
 	COUNTER(symbolizer_samples, SYMBOLIZER, SUM, "samples read") \

@@ -417,6 +417,105 @@ static void test_blamed(void **state)
 	unlink(path);
 }
 
+/* 0 and a descriptor that reads what stands in the victim, or an error. */
+static int ask_memory(const struct victim *v, const struct message_ask_file *file)
+{
+	struct message_ask_other ask = {
+	    .file = *file,
+	    .need = {.file_id = 9, .pid = (uint32_t)v->pid, .kind = OTHER_MEM}};
+	int fds[MESSAGE_FDS_MAX];
+	unsigned char byte;
+	size_t fds_n;
+
+	assert_int_equal(channel_send(&rig.to, MESSAGE_ASK_OTHER, &ask, NULL, 0), 0);
+	receive(&rig.from_worker, fds, &fds_n);
+	assert_int_equal(message.type, MESSAGE_OTHER);
+	assert_int_equal(message.other.need.kind, OTHER_MEM);
+	assert_int_equal(message.other.need.pid, v->pid);
+	assert_int_equal(message.other.start_lo_ns, v->start_ns);
+	assert_int_equal(fds_n, message.other.file.error == 0);
+	if (!fds_n)
+		return message.other.file.error;
+	assert_int_equal(pread(fds[0], &byte, 1, VICTIM_ADDRESS), 1);
+	assert_int_equal(byte, 0x90);
+	assert_int_equal(fcntl(fds[0], F_GETFL) & O_ACCMODE, O_RDONLY);
+	assert_int_equal(pwrite(fds[0], &byte, 1, VICTIM_ADDRESS), -1);
+	close(fds[0]);
+	return 0;
+}
+
+/* A page of code by this very name, in a folder of its own. */
+static void runtime_file(char *path, size_t size, const char *name)
+{
+	snprintf(path, size, "/tmp/sconce-broker-test-%d.d", getpid());
+	mkdir(path, 0755);
+	snprintf(path, size, "/tmp/sconce-broker-test-%d.d/%s", getpid(), name);
+	assert_return_code(rename(victim_file(name), path), errno);
+}
+
+/* Of processes that run scripts, by the name of what they have mapped there, and of no others. */
+static void test_memory(void **state)
+{
+	static const struct {
+		const char *name;
+		int error;
+	} files[] = {{"python3.11", 0},	     {"libruby-3.1.so.3.1", 0}, {"php-fpm8.2", 0},
+		     {"perl", 0},	     {"our-embedding", 0},	{"our-embedding2", EPERM},
+		     {"embedding", EPERM}, {"mypython", EPERM},	{"sshd", EPERM}};
+	struct config *config = segment_map(rig.config.rw, sizeof(*config), 1);
+	struct ledger *worker = segment_map(rig.worker_ledger.rw, LEDGER_BYTES, 1);
+	struct message_ask_file ask, other;
+	struct victim v;
+	char path[256];
+
+	(void)state;
+	strcpy(config->runtime_exe[0], "something");
+	strcpy(config->runtime_exe[1], "our-embedding");
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		runtime_file(path, sizeof(path), files[i].name);
+		victim_start(&v, path, i == 0); /* "python3.11 (deleted)" */
+		ask = ask_for(&v);
+		assert_int_equal(ask_memory(&v, &ask), files[i].error);
+		victim_end(&v);
+		unlink(path);
+	}
+	assert_count(C_broker_memories, 5);
+	assert_count(C_broker_memories_refused, 4);
+
+	runtime_file(path, sizeof(path), "python3");
+	victim_start(&v, path, 0);
+	ask = other = ask_for(&v);
+	other.inode++;
+	assert_int_equal(ask_memory(&v, &other), ESTALE);
+	other = ask;
+	other.start += 4096, other.end += 4096;
+	assert_int_equal(ask_memory(&v, &other), ESTALE);
+	/* Whoever had this pid before. */
+	other = ask;
+	other.start_hi_ns -= TICK, other.start_lo_ns -= TICK;
+	v.start_ns -= TICK;
+	assert_int_equal(ask_memory(&v, &other), ESRCH);
+	v.start_ns += TICK;
+	/* One of our own. */
+	config->uid_base = getuid();
+	assert_int_equal(ask_memory(&v, &ask), EPERM);
+	config->uid_base = 61000;
+	/* It has held the worker up: the process is left alone, not the file. */
+	worker->blame.files[3] = (struct blame_file){
+	    .inode = v.start_ns + (uint64_t)v.pid, .points = BLAME_PROCESS};
+	assert_int_equal(ask_memory(&v, &ask), EOWNERDEAD);
+	assert_count(C_broker_quarantined, 1);
+	memset(&worker->blame, 0, sizeof(worker->blame));
+	assert_int_equal(ask_memory(&v, &ask), 0);
+	victim_end(&v);
+	assert_int_equal(ask_memory(&v, &ask), ESRCH);
+	unlink(path);
+	*strrchr(path, '/') = 0;
+	rmdir(path);
+	munmap(worker, LEDGER_BYTES);
+	munmap(config, sizeof(*config));
+}
+
 static void test_drain_and_end(void **state)
 {
 	struct message_empty none = {0};
@@ -444,6 +543,7 @@ int main(int argc, char **argv)
 	    TEST(test_worker_that_does_not_read),
 	    TEST(test_sampler_that_lies),
 	    TEST(test_blamed),
+	    TEST(test_memory),
 	    TEST(test_drain_and_end),
 	};
 	char self[400];

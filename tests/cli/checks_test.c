@@ -234,6 +234,11 @@ static void test_files(void **state)
 	assert_state("kernel symbols", CHECK_LACKS, "CAP_SYSLOG");
 	remove_file("/proc/kallsyms");
 	assert_string_equal(check("kernel symbols").found, "not readable");
+	assert_state("ptrace_scope", CHECK_OK, "");
+	make("/proc/sys/kernel/yama/ptrace_scope", "2\n");
+	assert_state("ptrace_scope", CHECK_OK, "");
+	make("/proc/sys/kernel/yama/ptrace_scope", "3\n");
+	assert_state("ptrace_scope", CHECK_LACKS, "[python]");
 	remove_file("/proc/self/cgroup");
 	assert_state("cgroups", CHECK_LACKS, "programs");
 	remove_file("/proc/modules");

@@ -194,6 +194,22 @@ static void slot_variables(void **state)
 	refuses("PROFILES_MAX_SLOTS: 'many' is not a whole number", COMMAND_RUN);
 }
 
+static void runtime_exes(void **state)
+{
+	(void)state;
+	setenv("SCONCE_RUNTIME_EXE", "uwsgi,my-app", 1);
+	good(COMMAND_RUN, "--runtime-exe", "other");
+	assert_string_equal(options.config.runtime_exe[0], "uwsgi");
+	assert_string_equal(options.config.runtime_exe[1], "my-app");
+	assert_string_equal(options.config.runtime_exe[2], "other");
+	assert_string_equal(options.config.runtime_exe[3], "");
+	unsetenv("SCONCE_RUNTIME_EXE");
+	good(COMMAND_RECORD, "-a", "-o", "x.otlp", "--runtime-exe", "a,b,c,d,e,f,g,h");
+	assert_string_equal(options.config.runtime_exe[7], "h");
+	refuses("'/bin/x' is not the name of a file", COMMAND_RUN, "--runtime-exe", "/bin/x");
+	refuses("more than 8 names", COMMAND_RUN, "--runtime-exe", "a,b,c,d,e,f,g,h,i");
+}
+
 static void recording(void **state)
 {
 	(void)state;
@@ -363,6 +379,7 @@ int main(void)
 		cmocka_unit_test_setup(yaml_nests_and_says_where, clean),
 		cmocka_unit_test_setup(opentelemetry_variables, clean),
 		cmocka_unit_test_setup(slot_variables, clean),
+		cmocka_unit_test_setup(runtime_exes, clean),
 		cmocka_unit_test_setup(recording, clean),
 		cmocka_unit_test_setup(what_is_wrong_is_named, clean),
 		cmocka_unit_test_setup(files_of_the_exporter_become_absolute, clean),

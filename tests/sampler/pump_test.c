@@ -642,12 +642,31 @@ static void test_need_other(void **state)
 	assert_int_equal(message.ask_other.file.pid, 10);
 	assert_true(message.ask_other.file.start_hi_ns >= message.ask_other.file.start_lo_ns);
 	assert_int_equal(need_other(OTHER_PERF_MAP, 0, 11), 0); /* not known */
+	assert_int_equal(need_other(OTHER_MEM, 1, 10), MESSAGE_ASK_OTHER);
+	assert_int_equal(message.ask_other.file.pid, 10);
+	assert_int_equal(message.ask_other.file.start, 0x1000);
+	assert_int_equal(message.ask_other.file.inode, 7);
+	assert_int_equal(message.ask_other.need.pid, 10);
+	assert_int_equal(need_other(OTHER_MEM, 1, 11), 0);
+	assert_int_equal(need_other(OTHER_MEM, 77, 10), 0);
+	assert_int_equal(need_other(OTHER_MEM, 0, 10), 0);
+	/* One that has not mapped it, though somebody else has. */
+	exec(0, 12, now);
+	mmap2(0, 12, 0x1000, 8, "/bin/y", now);
+	sample(12, 6, 0);
+	turn();
+	while (question())
+		;
+	assert_int_equal(need_other(OTHER_MEM, 1, 12), 0);
+	assert_int_equal(need_other(OTHER_MEM, 2, 12), MESSAGE_ASK_OTHER);
+	assert_int_equal(need_other(OTHER_MEM, 2, 10), 0);
 	self.files.file[1].theirs = 0; /* of another worker's processes */
 	assert_int_equal(need_other(OTHER_LINK, 1, 10), 0);
 	self.files.file[1].theirs = 1;
 	task(0, PERF_RECORD_EXIT, 10, 10, 9, now);
 	turn();
 	assert_int_equal(need_other(OTHER_PERF_MAP, 0, 10), 0);
+	assert_int_equal(need_other(OTHER_MEM, 1, 10), 0);
 	assert_int_equal(need_other(OTHER_LINK, 1, 10), 0); /* nobody has it mapped */
 }
 
