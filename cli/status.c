@@ -17,6 +17,7 @@
 #include "cli/snapshot.h"
 #include "proto/channel.h"
 #include "shm/blamed.h"
+#include "shm/unread.h"
 #include "supervisor/profiles.h"
 
 #define ANSWER_MS 5000
@@ -196,6 +197,39 @@ static void status_print_quarantine(const struct snapshot *s)
 			       role_name(slot_role(slot)), slot);
 }
 
+/* Of all workers: "python 3.15: layout unknown (/usr/bin/python3.15)". */
+static bool status_unread_next(const struct snapshot *s, int *slot, uint32_t *at,
+			       struct unread_runtime *runtime)
+{
+	for (; *slot < SLOT_COUNT; (*slot)++, *at = 0)
+		if (unread_next(s->ledgers[*slot], at, runtime))
+			return true;
+	return false;
+}
+
+static void status_print_unread(const struct snapshot *s)
+{
+	struct unread_runtime runtime;
+	uint32_t at = 0;
+
+	for (int slot = 0; status_unread_next(s, &slot, &at, &runtime);)
+		printf("%s%s%s: layout unknown (%s), its functions are not shown\n",
+		       runtime.language, runtime.version[0] ? " " : "", runtime.version,
+		       runtime.path);
+}
+
+static void status_print_unread_json(const struct snapshot *s)
+{
+	struct unread_runtime runtime;
+	const char *comma = "";
+	uint32_t at = 0;
+
+	printf("],\"unread\":[");
+	for (int slot = 0; status_unread_next(s, &slot, &at, &runtime); comma = ",")
+		printf("%s{\"language\":\"%s\",\"version\":\"%s\",\"path\":\"%s\"}", comma,
+		       runtime.language, runtime.version, runtime.path);
+}
+
 static void status_print_quarantine_json(const struct snapshot *s)
 {
 	struct blamed blamed;
@@ -256,6 +290,7 @@ static void status_print(const struct snapshot *s, const struct bpfstat *bpf)
 		putchar('\n');
 	}
 	status_print_quarantine(s);
+	status_print_unread(s);
 	for (enum counter c = 0; c < COUNTER_COUNT; c++) {
 		if (strcmp(role, counter_role(c)) != 0)
 			printf("\n%s\n", counter_role(c));
@@ -307,6 +342,7 @@ static void status_print_json(const struct snapshot *s, const struct bpfstat *bp
 		       (unsigned long long)process.limit_bytes, p->restarts, p->abandoned);
 	}
 	status_print_quarantine_json(s);
+	status_print_unread_json(s);
 	printf("],\"counters\":{");
 	for (enum counter c = 0; c < COUNTER_COUNT; c++)
 		printf("%s\"%s\":%llu", c ? "," : "", counter_name(c),

@@ -47,6 +47,12 @@ struct ledger_entry {
 	uint64_t last_seq[LEDGER_CPUS];	     /* last sample seen, by cpu */
 };
 
+/* A runtime that a worker does not understand (shm/unread.h); language "" = none. */
+#define LEDGER_UNREAD 8
+struct ledger_unread {
+	char language[12], version[24], path[60];
+};
+
 struct ledger {
 	_Atomic uint64_t commits; /* commits & 1 = the entry that holds */
 	_Atomic uint64_t turns;	  /* rounds of the main loop; the supervisor's sign of life */
@@ -57,7 +63,8 @@ struct ledger {
 	_Atomic uint64_t attempt_position, attempts;
 	_Atomic uint64_t layers; /* of confinement, as bits (supervisor/sandbox.h) */
 	struct blame blame;
-	char pad[SEGMENT_PAGE - 40 - sizeof(struct blame)];
+	struct ledger_unread unread[LEDGER_UNREAD];
+	char pad[SEGMENT_PAGE - 40 - sizeof(struct blame) - sizeof(struct ledger_unread[LEDGER_UNREAD])];
 	struct ledger_entry entry[2];
 };
 

@@ -11,6 +11,7 @@
 #include "symbolizer/filenames.h"
 #include "symbolizer/filetable.h"
 #include "symbolizer/memory.h"
+#include "symbolizer/runtimes.h"
 
 #define NEED_FIRST_MS 1000
 #define NEED_LAST_MS  60000
@@ -50,6 +51,7 @@ static void file_forget_content(struct files *files, struct file *file)
 	filenames_forget(files, file);
 	if (files->tables)
 		filetable_forget(files->tables, file);
+	runtimes_forget(file);
 	file_close(files, file);
 	others_free(&files->others, file->others);
 	free(file->ids);

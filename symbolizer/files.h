@@ -49,6 +49,8 @@ struct file {
 	size_t bytes;	     /* what its names take */
 	struct others *others; /* files that belong to it; NULL = it lacks nothing */
 	bool others_begun;     /* that was found out */
+	struct lang_runtime *runtime; /* symbolizer/runtimes; NULL = none, or not looked for */
+	bool runtime_sought;
 	struct table_header *table; /* from here on symbolizer/filetable's */
 	size_t table_bytes;
 	bool table_none;	  /* there is none: by frame pointers */
@@ -61,6 +63,7 @@ struct file {
 };
 
 struct filetables;
+struct lang_runtime;
 struct table_header;
 
 struct files {

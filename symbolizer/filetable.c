@@ -13,6 +13,7 @@
 #include "symbolizer/ehframe.h"
 #include "symbolizer/memory.h"
 #include "symbolizer/peers.h"
+#include "symbolizer/runtimes.h"
 
 /* The sampler may have refused or evicted it; who keeps needing it sends it again. */
 #define SEND_AGAIN_NS 5000000000ull
@@ -138,6 +139,8 @@ static void filetable_compile(struct filetables *tables, struct file *file)
 	err = elffile_open(&elf, tables->files->reader, file->slot, file->key.size_bytes);
 	if (err == 0) {
 		err = ehframe_compile(&elf, file->node.key, &file->table, &file->table_bytes);
+		if (err == 0 && tables->runtimes)
+			runtimes_look(tables->runtimes, file, &elf);
 		elffile_close(&elf);
 		/* What was built on the way is many times the table. */
 		malloc_trim(0);
@@ -151,6 +154,8 @@ static void filetable_compile(struct filetables *tables, struct file *file)
 		tables->none++;
 		return;
 	}
+	if (file->runtime)
+		runtimes_append(file->runtime, &file->table, &file->table_bytes);
 	/* What was said of it while it was refused does not hold any more. */
 	file->table_sent_ns = 0;
 	tables->compiled++;

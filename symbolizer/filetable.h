@@ -3,7 +3,8 @@
  * The unwind tables of files: compiled when a walk first needs one (by this worker, or by the one
  * that owns the file: symbolizer/peers.h), kept for the walks of this worker, and handed to the
  * sampler for the walks in the kernel. All together they are bounded; the one not used for longest
- * goes first and is compiled again when it is needed.
+ * goes first and is compiled again when it is needed. That of a file with a language's runtime says
+ * what BPF has to know of that.
  */
 #ifndef SCONCE_SYMBOLIZER_FILETABLE_H
 #define SCONCE_SYMBOLIZER_FILETABLE_H
@@ -15,10 +16,13 @@
 #include "shm/table.h"
 #include "symbolizer/files.h"
 
+struct runtimes;
+
 struct filetables {
 	struct files *files;
 	struct channel *sampler;
 	struct peers *peers;
+	struct runtimes *runtimes; /* told of what is found; NULL: none are looked for */
 	uint64_t now_ns;		  /* set before a walk */
 	uint64_t bytes, bytes_max;
 	uint64_t compiled, none, evictions; /* counters, added up by the worker */

@@ -2,6 +2,7 @@
 #include "viewer/footer.h"
 
 #include "shm/blamed.h"
+#include "shm/unread.h"
 
 static void footer_slots(struct text *text, const struct slots *slots)
 {
@@ -56,6 +57,23 @@ static void footer_quarantine(struct text *text, const struct ledgers *ledgers)
 	text_str(text, *before == ',' ? "</span>" : "");
 }
 
+/* Runtimes whose scripts show as the C that runs them. */
+static void footer_unread(struct text *text, const struct ledgers *ledgers)
+{
+	struct unread_runtime runtime;
+
+	for (int slot = 0; slot < SLOT_COUNT; slot++)
+		for (uint32_t at = 0; unread_next(ledgers->ledger[slot], &at, &runtime);) {
+			text_str(text, " · <span class=\"bad\">");
+			text_html(text, runtime.language);
+			text_str(text, runtime.version[0] ? " " : "");
+			text_html(text, runtime.version);
+			text_str(text, ": layout unknown (");
+			text_html(text, runtime.path);
+			text_str(text, ")</span>");
+		}
+}
+
 static void footer_quality(struct text *text, const struct viewer *viewer)
 {
 	struct ledgers_sum sum;
@@ -67,6 +85,7 @@ static void footer_quality(struct text *text, const struct viewer *viewer)
 	footer_percent(text, ledgers_named_percent(&sum), "frames have a name");
 	footer_percent(text, ledgers_complete_percent(&sum), "stacks are complete");
 	footer_quarantine(text, &viewer->ledgers);
+	footer_unread(text, &viewer->ledgers);
 	text_str(text, "</p>\n");
 }
 

@@ -84,6 +84,15 @@ endef
 $(foreach t,perfmap_test jitdump_test,$(eval $(call jit_test,$t)))
 $(eval $(call symbolizer_test,jit_test))
 
+# Runtimes of languages and the names of scripts, with a language that is made up.
+define scripts_test
+TESTS += tests/symbolizer/$1
+tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c symbolizer/remote.c \
+	$(filter-out $(LANG_SRCS),$(SYMBOLIZER_SRCS)) $(CHILD_SRCS)
+tests/symbolizer/$1_LIBS = $(SYMBOLIZER_TEST_LIBS)
+endef
+$(foreach t,runtimes_test,$(eval $(call scripts_test,$t)))
+
 # Files that belong to others.
 TESTS += tests/symbolizer/others_test
 tests/symbolizer/others_test_SRCS = tests/symbolizer/others_test.c tests/symbolizer/packed.c \

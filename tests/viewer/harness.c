@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "proto/fds.h"
+#include "shm/unread.h"
 
 #define REPLY_BYTES_MAX (16u << 20)
 #define WAIT_MS		20000
@@ -248,6 +249,18 @@ void harness_blame(struct harness *harness, int slot, const char *name)
 		*file = (struct blame_file){.device = 0x801, .inode = 17, .points = BLAME_FILE};
 		memcpy(file->name, name, strnlen(name, sizeof(file->name)));
 	}
+	munmap(ledger.shared, LEDGER_BYTES);
+}
+
+void harness_unread(struct harness *harness, int slot, const char *version)
+{
+	struct ledger_writer ledger;
+
+	if (ledger_open(&ledger, harness->ledgers[slot].rw))
+		die("open a ledger");
+	unread_clear(ledger.shared);
+	if (version)
+		unread_add(ledger.shared, "python", version, "/opt/<i>python");
 	munmap(ledger.shared, LEDGER_BYTES);
 }
 

@@ -35,6 +35,8 @@ uint64_t harness_counter(const struct harness *harness, enum counter counter);
 void harness_count(struct harness *harness, int slot, enum counter counter, uint64_t value);
 /* The process of this slot was ended by a file of this name, or by none any more (NULL). */
 void harness_blame(struct harness *harness, int slot, const char *name);
+/* And has met a runtime of this version, which it does not understand; NULL: none. */
+void harness_unread(struct harness *harness, int slot, const char *version);
 
 struct reply {
 	int status; /* 0: the connection ended without an answer */

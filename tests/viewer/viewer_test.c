@@ -431,6 +431,23 @@ static void test_quarantine(void **state)
 	reply_free(&reply);
 }
 
+/* A runtime of which nothing is understood has its line. */
+static void test_unread(void **state)
+{
+	struct reply reply;
+
+	(void)state;
+	harness_unread(&viewer, SLOT_WORKER(1), "3.15");
+	get("/", 200,
+	    " · <span class=\"bad\">python 3.15: layout unknown (/opt/?i?python)</span>");
+	harness_unread(&viewer, SLOT_WORKER(1), "");
+	get("/", 200, " · <span class=\"bad\">python: layout unknown (/opt/?i?python)</span>");
+	harness_unread(&viewer, SLOT_WORKER(1), NULL);
+	reply = harness_ask(&viewer, DOOR_TCP, "GET", "/", "", NULL, 0);
+	assert_null(strstr(reply.text, "layout unknown"));
+	reply_free(&reply);
+}
+
 /* 40 silent connections: more than are served. Both doors go on, one by one or when they time out.
  */
 static void test_forty_connections(void **state)
@@ -590,6 +607,7 @@ int main(void)
 	    cmocka_unit_test(test_headers_of_answers),
 	    cmocka_unit_test(test_metrics_and_quality),
 	    cmocka_unit_test(test_quarantine),
+	    cmocka_unit_test(test_unread),
 	    cmocka_unit_test(test_forty_connections),
 	    cmocka_unit_test(test_restart),
 	    cmocka_unit_test(test_drain),
