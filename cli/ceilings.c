@@ -101,9 +101,7 @@ static uint64_t ceilings_shared(const struct config *config)
 	       spools * (config->spool_bytes + SEGMENT_PAGE) + SLOT_COUNT * LEDGER_BYTES +
 	       2 * sizeof(*config) +
 	       /* A table on its way to the sampler. */
-	       config->workers *
-		   (sizeof(struct table_header) +
-		    4 * TABLE_WORDS(TABLE_PAGES_MAX, TABLE_ROWS_MAX, TABLE_RULES_MAX));
+	       config->workers * TABLE_BYTES_MAX;
 }
 
 static uint64_t ceilings_kernel(const struct config *config)
@@ -135,8 +133,8 @@ static uint64_t ceilings_files(const struct config *config, enum role role)
 	    [ROLE_EXPORTER] = FD_EXPORTER_WORKERS + FD_EXPORTER_PER_WORKER * WORKERS_MAX,
 	    /* and 32 connections on each of its sockets */
 	    [ROLE_VIEWER] = FD_VIEWER_LEDGERS + SLOT_COUNT + 64,
-	    /* and the 512 files that a worker holds open */
-	    [ROLE_SYMBOLIZER] = FD_SYMBOLIZER_PEERS + WORKERS_MAX + 512,
+	    /* and the 512 files that a worker holds open, and the memory of 256 processes */
+	    [ROLE_SYMBOLIZER] = FD_SYMBOLIZER_PEERS + WORKERS_MAX + 512 + 256,
 	};
 
 	return numbers[role] + OTHER_FILES;
@@ -150,8 +148,7 @@ static uint64_t ceilings_tasks(enum role role)
 
 static void ceilings_limit(const struct config *config, enum role role, struct config_limit *limits)
 {
-	const uint64_t table = sizeof(struct table_header) +
-			       4 * TABLE_WORDS(TABLE_PAGES_MAX, TABLE_ROWS_MAX, TABLE_RULES_MAX);
+	const uint64_t table = TABLE_BYTES_MAX;
 	const struct config_limit all[CONFIG_LIMITS_MAX] = {
 	    [CEILINGS_DATA] = {RLIMIT_DATA, ceilings_data(config, role)},
 	    {RLIMIT_STACK, STACK_BYTES},

@@ -109,7 +109,14 @@
 	COUNTER(jit_refused, SYMBOLIZER, SUM, "lines of perf maps, records of jitdumps without meaning or without room") \
 	COUNTER(jit_evictions, SYMBOLIZER, SUM, "perf maps and jitdumps given up for room") \
 	COUNTER(debug_files, SYMBOLIZER, SUM, "debug files that belong to a mapped one and were found") \
-	COUNTER(debug_files_wrong, SYMBOLIZER, SUM, "debug files refused: another build id or checksum than is meant")
+	COUNTER(debug_files_wrong, SYMBOLIZER, SUM, "debug files refused: another build id or checksum than is meant") \
+	COUNTER(runtimes, SYMBOLIZER, SUM, "files in which the runtime of a language was found") \
+	COUNTER(runtimes_unknown, SYMBOLIZER, SUM, "files with a runtime of which this version or build is not understood") \
+	COUNTER(scripts_named, SYMBOLIZER, SUM, "frames of scripts with the name of their function") \
+	COUNTER(scripts_unnamed, SYMBOLIZER, SUM, "frames of scripts shown as the name of their language") \
+	COUNTER(scripts_read, SYMBOLIZER, SUM, "frames of scripts looked up in the memory of their process") \
+	COUNTER(scripts_reads, SYMBOLIZER, SUM, "reads of the memory of processes for that") \
+	COUNTER(scripts_memories, SYMBOLIZER, GAUGE, "processes whose memory a worker may read")
 
 #define COUNTERS_EXPORTER(COUNTER) \
 	COUNTER(exporter_samples, EXPORTER, SUM, "samples merged into a batch") \

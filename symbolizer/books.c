@@ -113,6 +113,12 @@ void books_commit(struct worker *w)
 	books_collect(w, C_jit_names, &w->jit.names);
 	books_collect(w, C_jit_refused, &w->jit.refused);
 	books_collect(w, C_jit_evictions, &w->jit.evictions);
+	books_collect(w, C_runtimes, &w->runtimes.found);
+	books_collect(w, C_runtimes_unknown, &w->runtimes.unknown);
+	books_collect(w, C_scripts_named, &w->scripts.named);
+	books_collect(w, C_scripts_unnamed, &w->scripts.unnamed);
+	books_collect(w, C_scripts_read, &w->scripts.read);
+	books_collect(w, C_scripts_reads, &w->scripts.reads);
 	books_collect(w, C_debug_files, &w->files.others.found);
 	books_collect(w, C_debug_files_wrong, &w->files.others.wrong);
 	books_collect(w, C_tables_compiled, &w->tables.compiled);
@@ -124,7 +130,8 @@ void books_commit(struct worker *w)
 	books_collect(w, C_reads_pread, &w->reader.reads_pread);
 	ledger_set(ledger, C_files_open, w->reader.files);
 	ledger_set(ledger, C_files_quarantined, books_quarantined(ledger->shared));
-	ledger_set(ledger, C_symbol_bytes, w->files.symbol_bytes + w->jit.bytes);
+	ledger_set(ledger, C_symbol_bytes, w->files.symbol_bytes + w->jit.bytes + w->files.scripts_bytes);
+	ledger_set(ledger, C_scripts_memories, w->scripts.memories);
 	ledger_set(ledger, C_jit_maps, w->jit.maps + w->jit.dumps.count);
 	ledger_set(ledger, C_processes_known, w->processes.table.count);
 	ledger_set(ledger, C_rings, w->reader.uring);

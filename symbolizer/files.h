@@ -74,7 +74,8 @@ struct files {
 	struct blame *blame; /* where the file at work is written down */
 	uint64_t generations, arrivals;
 	uint64_t symbol_bytes, symbol_bytes_max;
-	uint64_t jit_bytes; /* what symbolizer/jit holds, within the same limit */
+	uint64_t jit_bytes; /* what symbolizer/jit holds, within the same limit, and ... */
+	uint64_t scripts_bytes; /* ... symbolizer/scripts */
 	uint64_t indexed, bad, evictions; /* counters, added up by the worker */
 	uint64_t need_window_ns;
 	uint32_t need_sent;

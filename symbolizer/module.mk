@@ -7,7 +7,8 @@ SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/books.c symbolizer/introduction
 	symbolizer/patience.c symbolizer/lru.c symbolizer/sha256.c symbolizer/filetable.c \
 	symbolizer/memory.c symbolizer/companions.c symbolizer/others.c symbolizer/peers.c \
 	symbolizer/crash.c symbolizer/golines.c \
-	symbolizer/goinline.c symbolizer/gomodule.c symbolizer/runtimes.c shm/table.c $(EHFRAME_SRCS)
+	symbolizer/goinline.c symbolizer/gomodule.c symbolizer/runtimes.c symbolizer/scripts.c \
+	shm/table.c $(EHFRAME_SRCS)
 # Sections by name, unpacked; symbol tables.
 SECTIONS_SRCS = symbolizer/sections.c symbolizer/unpack.c symbolizer/elffile_symbols.c \
 	symbolizer/debugdata.c

@@ -23,7 +23,8 @@ struct symbolize_cached {
 #define KERNEL_GENERATION (1ull << 63)
 
 int symbolize_open(struct symbolize *s, struct define *define, struct files *files,
-		   struct kallsyms *kallsyms, const char *kernel_build_id, struct jit *jit)
+		   struct kallsyms *kallsyms, const char *kernel_build_id, struct jit *jit,
+		   struct scripts *scripts)
 {
 	memset(s, 0, sizeof(*s));
 	s->define = define;
@@ -31,6 +32,7 @@ int symbolize_open(struct symbolize *s, struct define *define, struct files *fil
 	s->kallsyms = kallsyms;
 	s->kernel_build_id = kernel_build_id;
 	s->jit = jit;
+	s->scripts = scripts;
 	s->cache = calloc(CACHE_SLOTS, sizeof(*s->cache));
 	return s->cache ? 0 : -ENOMEM;
 }
@@ -59,14 +61,16 @@ static int symbolize_optional(struct symbolize *s, const char *text, uint32_t *s
 	return text && text[0] && !*string ? -ENOSPC : 0;
 }
 
-static uint32_t symbolize_function(struct symbolize *s, const struct line *line)
+static uint32_t symbolize_function(struct symbolize *s, const struct line *line,
+				   enum symbol_frame_type type)
 {
 	struct symbol_function function = {.system_name = symbolize_text(s, line->name),
 					   .start_line = line->start_line};
 	char readable[NAME_BYTES];
 
 	function.name = function.system_name;
-	if (demangle(line->name, readable, sizeof(readable)))
+	/* Scripts may call their functions what they like. */
+	if (type <= SYMBOL_FRAME_KERNEL && demangle(line->name, readable, sizeof(readable)))
 		function.name = symbolize_text(s, readable);
 	if (!function.system_name || !function.name ||
 	    symbolize_optional(s, line->file, &function.file))
@@ -84,7 +88,7 @@ static uint32_t symbolize_location(struct symbolize *s, uint32_t mapping, uint64
 	struct symbol_line defined[SYMBOL_LINES_MAX];
 
 	for (uint32_t i = 0; i < lines->n; i++) {
-		defined[i].function = symbolize_function(s, &lines->line[i]);
+		defined[i].function = symbolize_function(s, &lines->line[i], type);
 		defined[i].line = lines->line[i].line;
 		if (!defined[i].function)
 			return 0;
@@ -242,6 +246,73 @@ static int symbolize_anonymous(struct symbolize *s, const struct process *proces
 			      FRAME_NAMED);
 }
 
+/* The mapping that native frames of the interpreter loop have. */
+static uint32_t symbolize_runtime_mapping(struct symbolize *s, struct file *file)
+{
+	const struct lang_runtime *runtime = runtimes_get(s->scripts->runtimes, s->files, file);
+	const struct elffile_segment *segment = NULL;
+
+	filenames_pending(s->files, file);
+	if (runtime)
+		segment = elffile_find_segment(file->segments, file->segments_n,
+					       runtime->walk.loops[0].start);
+	return symbolize_file_mapping(s, file,
+				      segment ? (uint32_t)(segment - file->segments) : 0);
+}
+
+/* function NULL: there is one, but nothing of it is known. */
+static uint32_t symbolize_script_location(struct symbolize *s, struct file *file,
+					  const struct frame *frame,
+					  const struct lang_function *function)
+{
+	uint32_t language = frame->language < LANG_COUNT ? frame->language : LANG_NONE;
+	uint32_t mapping = file ? symbolize_runtime_mapping(s, file) : 0;
+	struct lines lines = {.n = 1};
+	char unnamed[32];
+
+	if (file && !mapping)
+		return 0;
+	snprintf(unnamed, sizeof(unnamed), "[%s]", language ? langs[language]->name : "script");
+	lines.line[0].name = unnamed;
+	if (function)
+		lines.line[0] = (struct line){.name = function->name,
+					      .file = function->file,
+					      .line = function->line,
+					      .start_line = function->start_line};
+	return symbolize_location(s, mapping, 0,
+				  (enum symbol_frame_type)s->scripts->frame_types[language],
+				  &lines);
+}
+
+/* cookie: the frame behind it. */
+static int symbolize_script(struct symbolize *s, const struct process *process,
+			    const struct frame *frame, const struct frame *cookie)
+{
+	struct file *file = frame->file_id ? files_get(s->files, frame->file_id) : NULL;
+	struct scripts_slot *slot =
+	    file ? scripts_find(s->scripts, process, file, frame, cookie) : NULL;
+	const struct lang_function *function = NULL;
+	bool known = slot && slot->location && slot->epoch == s->define->epoch;
+	uint32_t location;
+
+	if (known && !scripts_is_due(s->scripts, slot)) {
+		s->scripts->unnamed += slot->retry_ns != 0;
+		s->scripts->named += slot->retry_ns == 0;
+		return symbolize_push(s, slot->location,
+				      slot->retry_ns ? FRAME_UNNAMED : FRAME_NAMED);
+	}
+	if (slot && (!slot->retry_ns || scripts_is_due(s->scripts, slot)))
+		function = scripts_read(s->scripts, process, file, slot, frame);
+	location = symbolize_script_location(s, file, frame, function);
+	if (slot) {
+		slot->location = location;
+		slot->epoch = s->define->epoch;
+	}
+	s->scripts->unnamed += !function;
+	s->scripts->named += !!function;
+	return symbolize_push(s, location, function ? FRAME_NAMED : FRAME_UNNAMED);
+}
+
 void symbolize_begin(struct symbolize *s, uint64_t time_ns)
 {
 	s->time_ns = time_ns;
@@ -249,7 +320,8 @@ void symbolize_begin(struct symbolize *s, uint64_t time_ns)
 	memset(s->outcomes, 0, sizeof(s->outcomes));
 }
 
-int symbolize_frame(struct symbolize *s, const struct process *process, const struct frame *frame)
+int symbolize_frame(struct symbolize *s, const struct process *process, const struct frame *frame,
+		    const struct frame *next)
 {
 	/* A return address may be the first byte of the next function. */
 	uint64_t addr = frame->addr - ((frame->flags & FRAME_RETURN) && frame->addr ? 1 : 0);
@@ -261,6 +333,8 @@ int symbolize_frame(struct symbolize *s, const struct process *process, const st
 		return 0;
 	if (frame->kind == FRAME_KERNEL)
 		return symbolize_cached(s, NULL, addr);
+	if (frame->kind == FRAME_SCRIPT)
+		return symbolize_script(s, process, frame, next);
 	if (frame->kind != FRAME_NATIVE) {
 		/* The ranges that we know may be newer than those that BPF had. */
 		range = process ? process_find_range(process, addr) : NULL;

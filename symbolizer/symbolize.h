@@ -4,7 +4,7 @@
  * per epoch and kept in a cache of fixed size, so that a hot frame costs one look.
  *
  * A frame is never left out: without a symbol it is [module+0xaddress], without a mapping
- * [unknown], in the kernel [kernel].
+ * [unknown], in the kernel [kernel], of a script the name of its language.
  */
 #ifndef SCONCE_SYMBOLIZER_SYMBOLIZE_H
 #define SCONCE_SYMBOLIZER_SYMBOLIZE_H
@@ -16,6 +16,7 @@
 #include "symbolizer/jit.h"
 #include "symbolizer/kallsyms.h"
 #include "symbolizer/process.h"
+#include "symbolizer/scripts.h"
 
 enum symbolize_outcome { FRAME_NAMED, FRAME_UNNAMED, FRAME_UNKNOWN, FRAME_OUTCOMES };
 
@@ -25,6 +26,7 @@ struct symbolize {
 	struct kallsyms *kallsyms;
 	struct jit *jit;
 	uint64_t time_ns; /* of the present stack */
+	struct scripts *scripts;
 	struct symbolize_cached *cache;
 	uint32_t kernel_generation;
 	const char *kernel_build_id; /* in hex; "" = not known */
@@ -35,7 +37,8 @@ struct symbolize {
 
 /* All of it stays the caller's. */
 int symbolize_open(struct symbolize *s, struct define *define, struct files *files,
-		   struct kallsyms *kallsyms, const char *kernel_build_id, struct jit *jit);
+		   struct kallsyms *kallsyms, const char *kernel_build_id, struct jit *jit,
+		   struct scripts *scripts);
 void symbolize_close(struct symbolize *s);
 
 /* Modules or programs came or went: kernel frames may be called otherwise now. */
@@ -43,8 +46,12 @@ void symbolize_forget_kernel(struct symbolize *s);
 
 /* A stack of that time: what code made at run time is called depends on it. */
 void symbolize_begin(struct symbolize *s, uint64_t time_ns);
-/* Append a frame to the stack, leaf first. 0, or -ENOSPC when the definition log is full. */
-int symbolize_frame(struct symbolize *s, const struct process *process, const struct frame *frame);
+/*
+ * Append a frame to the stack, leaf first; next: the one behind it, NULL if it is the last. 0, or
+ * -ENOSPC when the definition log is full.
+ */
+int symbolize_frame(struct symbolize *s, const struct process *process, const struct frame *frame,
+		    const struct frame *next);
 /* The stack's id, or 0 when the log is full. */
 uint32_t symbolize_end(struct symbolize *s);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shm/unread.h"
 #include "symbolizer/books.h"
 #include "symbolizer/crash.h"
 #include "symbolizer/filenames.h"
@@ -63,6 +64,9 @@ int worker_open(struct worker *w, struct child *child)
 	blame_resume(w->files.blame, config->stuck_ms);
 	crash_open(&w->files.blame->crashed);
 	filetable_open(&w->tables, &w->files, &w->sampler, config->unwind_bytes);
+	w->tables.runtimes = &w->runtimes;
+	w->runtimes.ledger = child->ledger.shared;
+	unread_clear(w->runtimes.ledger);
 	peers_open(&w->peers, &w->tables, config->workers,
 		   (uint32_t)(child->slot - ROLE_SYMBOLIZER));
 	if (err == 0)
@@ -71,8 +75,11 @@ int worker_open(struct worker *w, struct child *child)
 		err = jit_open(&w->jit, &w->files, &w->sampler,
 			       config->symbol_bytes / JIT_SHARE);
 	if (err == 0)
+		err = scripts_open(&w->scripts, &w->runtimes, &w->files, &w->sampler,
+				   config->symbol_bytes / SCRIPTS_SHARE);
+	if (err == 0)
 		err = symbolize_open(&w->symbolize, &w->define, &w->files, &w->kallsyms,
-				     config->runtime.kernel_build_id, &w->jit);
+				     config->runtime.kernel_build_id, &w->jit, &w->scripts);
 	if (err)
 		return err;
 	patience_init(&w->patience, child_now_ns());
@@ -83,6 +90,7 @@ int worker_open(struct worker *w, struct child *child)
 void worker_close(struct worker *w)
 {
 	symbolize_close(&w->symbolize);
+	scripts_close(&w->scripts);
 	jit_close(&w->jit);
 	processes_close(&w->processes);
 	files_close(&w->files);
@@ -124,10 +132,14 @@ static void worker_on_broker(struct worker *w, const struct message *message, in
 		fds[0] = -1;
 	}
 	if (message->type == MESSAGE_OTHER) {
+		int fd = fds_n ? fds[0] : -1;
+
 		if (message->other.need.kind == OTHER_PERF_MAP)
-			jit_message(&w->jit, &message->other, fds_n ? fds[0] : -1);
+			jit_message(&w->jit, &message->other, fd);
+		else if (message->other.need.kind == OTHER_MEM)
+			scripts_message(&w->scripts, &message->other, fd);
 		else
-			files_other(&w->files, &message->other, fds_n ? fds[0] : -1);
+			files_other(&w->files, &message->other, fd);
 		fds[0] = -1;
 	}
 	for (size_t i = 0; i < fds_n; i++)
@@ -239,6 +251,20 @@ static bool worker_wait_for_map(struct worker *w, const struct process *process,
 	       worker_may_wait(w, &p->wait_until_ns, &p->waited, PROCESS_WAIT_NS);
 }
 
+/* Names of scripts are read out of the memory of the process, which is asked for likewise. */
+static bool worker_wait_for_memory(struct worker *w, const struct process *process,
+				   const struct frame *frames, uint32_t n)
+{
+	struct scripts_process *p;
+	uint32_t i = 0;
+
+	while (i < n && (frames[i].kind != FRAME_SCRIPT || !frames[i].addr))
+		i++;
+	p = i < n ? scripts_begin(&w->scripts, process, frames[i].file_id) : NULL;
+	return p && patience_ample(&w->patience) &&
+	       worker_may_wait(w, &p->wait_until_ns, &p->waited, PROCESS_WAIT_NS);
+}
+
 /* The walk came to a file that is not here: ask for it, and wait if that makes sense. */
 static bool worker_wait_for_table(struct worker *w)
 {
@@ -276,9 +302,10 @@ static int worker_stack(struct worker *w, const struct view *view, const struct 
 
 	symbolize_begin(&w->symbolize, view->record->time_ns);
 	for (uint32_t i = 0; i < view->record->kernel_frames && !err; i++)
-		err = symbolize_frame(&w->symbolize, process, &view->record->frames[i]);
+		err = symbolize_frame(&w->symbolize, process, &view->record->frames[i], NULL);
 	for (uint32_t i = 0; i < user_n && !err; i++)
-		err = symbolize_frame(&w->symbolize, process, &user[i]);
+		err = symbolize_frame(&w->symbolize, process, &user[i],
+				      i + 1 < user_n ? &user[i + 1] : NULL);
 	*stack = err ? 0 : symbolize_end(&w->symbolize);
 	return *stack ? 0 : -ENOSPC;
 }
@@ -342,7 +369,8 @@ static bool worker_sample(struct worker *w)
 	    view.deferred ? worker_walk(w, &view, process, walked, &stop) : view.record->user_slots;
 	if ((view.deferred && worker_wait_for_table(w)) ||
 	    worker_wait_for_files(w, user, user_n) ||
-	    worker_wait_for_map(w, process, user, user_n))
+	    worker_wait_for_map(w, process, user, user_n) ||
+	    worker_wait_for_memory(w, process, user, user_n))
 		return false;
 	process_name(process, view.record->comm, view.record->pid == view.record->tid);
 	if (worker_define(w, &view, process, user, user_n, &process_id, &stack_id)) {
@@ -436,6 +464,7 @@ bool worker_turn(struct worker *w)
 	else if (w->drain_end_ns == 0)
 		w->drain_end_ns = w->tables.now_ns + DRAIN_NS;
 	jit_turn(&w->jit, &w->processes, w->tables.now_ns);
+	scripts_turn(&w->scripts, &w->processes, w->tables.now_ns);
 	worker_channels(w);
 	others_turn(&w->files.others, w->tables.now_ns);
 	peers_turn(&w->peers, w->tables.now_ns);

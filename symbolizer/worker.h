@@ -25,6 +25,8 @@
 #include "symbolizer/peers.h"
 #include "symbolizer/process.h"
 #include "symbolizer/reader.h"
+#include "symbolizer/runtimes.h"
+#include "symbolizer/scripts.h"
 #include "symbolizer/symbolize.h"
 
 /* Positions in the ledger. */
@@ -52,6 +54,8 @@ struct worker {
 	struct processes processes;
 	struct kallsyms kallsyms;
 	struct jit jit;
+	struct runtimes runtimes;
+	struct scripts scripts;
 	struct symbolize symbolize;
 
 	uint64_t sample_buf[RECORD_BYTES_MAX / 8]; /* the sample at work */

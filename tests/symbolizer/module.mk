@@ -91,7 +91,7 @@ tests/symbolizer/$1_SRCS = tests/symbolizer/$1.c symbolizer/remote.c \
 	$(filter-out $(LANG_SRCS),$(SYMBOLIZER_SRCS)) $(CHILD_SRCS)
 tests/symbolizer/$1_LIBS = $(SYMBOLIZER_TEST_LIBS)
 endef
-$(foreach t,runtimes_test,$(eval $(call scripts_test,$t)))
+$(foreach t,scripts_test runtimes_test,$(eval $(call scripts_test,$t)))
 
 # Files that belong to others.
 TESTS += tests/symbolizer/others_test

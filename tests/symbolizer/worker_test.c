@@ -4,10 +4,12 @@
  * through kill -9, everything that is dropped counted, epochs, drain.
  */
 #define _GNU_SOURCE
+#include "bpf/langs.h"
 #include "tests/symbolizer/harness.h"
 #include "tests/symbolizer/packed.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -187,6 +189,76 @@ static void test_names(void **state)
 	assert_int_equal(harness_counter(&h, C_frames_named), 6);
 	assert_int_equal(harness_counter(&h, C_frames_unnamed), 2);
 	assert_int_equal(harness_counter(&h, C_frames_unknown), 1);
+	harness_close(&h);
+}
+
+/* Of scripts that cannot be read: never left out, and in the place where the kernel found them. */
+static void test_scripts_without_names(void **state)
+{
+	struct frame frames[] = {
+	    {FRAME_NATIVE, 0, 0, SELF, 0},
+	    {FRAME_SCRIPT, 0, LANG_PYTHON, SELF, 0x1000},
+	    {FRAME_COOKIE, 0, 0, 77, 0x4711},
+	    {FRAME_SCRIPT, 0, LANG_PYTHON, SELF, 0},
+	    {FRAME_COOKIE, 0, 0, 0, 0},
+	    {FRAME_NATIVE, FRAME_RETURN, 0, SELF, 0},
+	    {FRAME_SCRIPT, 0, LANG_RUBY, 0, 0x2000},
+	    {FRAME_COOKIE, 0, 0, 0, 0},
+	    {FRAME_SCRIPT, 0, 999, SELF, 0x3000},
+	    {FRAME_SCRIPT, 0, LANG_PHP, SELF, 0x3000}, /* without its cookie */
+	};
+	struct record_sample head = sample_head(1);
+	const struct symbol_location *location;
+	const struct symbol_stack *stack;
+	struct message_other none = {.need.kind = OTHER_MEM, .file.error = EPERM};
+	struct pollfd wait;
+	struct symbol_sample out;
+	struct message message = {0};
+	struct config config;
+	struct harness h;
+	struct self self;
+	char text[256];
+	uint32_t mapping;
+
+	(void)state;
+	self_find(&self);
+	frames[0].addr = self_offset(&self, known_leaf, 1);
+	frames[5].addr = self_offset(&self, known_caller, 1);
+	configure(&config);
+	harness_open(&h, &config, KALLSYMS);
+	harness_start(&h);
+	introduce(&h, &self);
+	head.user_slots = sizeof(frames) / sizeof(*frames);
+	assert_int_equal(harness_push_sample(&h, head, frames, NULL, NULL), 0);
+	/* It asks for the memory, which it does not get. */
+	wait = (struct pollfd){.fd = h.sampler.fd, .events = POLLIN};
+	h.sampler.peer_running = true;
+	while (message.type != MESSAGE_NEED_OTHER) {
+		assert_int_equal(poll(&wait, 1, 10000), 1);
+		assert_int_equal(channel_recv(&h.sampler, &message, NULL, NULL), 0);
+	}
+	assert_int_equal(message.need_other.kind, OTHER_MEM);
+	assert_int_equal(message.need_other.pid, PID);
+	assert_int_equal(message.need_other.file_id, SELF);
+	none.need.pid = PID;
+	assert_int_equal(channel_send(&h.broker, MESSAGE_OTHER, &none, NULL, 0), 0);
+	assert_true(harness_next(&h, &out, 10000));
+	harness_stack(&h, &out, text, sizeof(text));
+	assert_string_equal(text, "known_leaf;[python];[python];known_caller;[ruby];[script];[php]");
+	stack = harness_definition(&h, out.epoch, SYMBOL_STACK, out.stack);
+	location = harness_definition(&h, out.epoch, SYMBOL_LOCATION, stack->locations[0]);
+	mapping = location->mapping;
+	location = harness_definition(&h, out.epoch, SYMBOL_LOCATION, stack->locations[1]);
+	assert_int_equal(location->frame_type, SYMBOL_FRAME_CPYTHON);
+	assert_int_equal(location->address, 0);
+	assert_int_equal(location->mapping, mapping);
+	location = harness_definition(&h, out.epoch, SYMBOL_LOCATION, stack->locations[4]);
+	assert_int_equal(location->frame_type, SYMBOL_FRAME_RUBY);
+	assert_int_equal(location->mapping, 0);
+	assert_int_equal(harness_counter(&h, C_scripts_unnamed), 5);
+	assert_int_equal(harness_counter(&h, C_scripts_named), 0);
+	assert_int_equal(harness_counter(&h, C_frames_unnamed), 5);
+	assert_int_equal(harness_counter(&h, C_scripts_reads), 0);
 	harness_close(&h);
 }
 
@@ -892,7 +964,8 @@ static void test_drain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_names),	 cmocka_unit_test(test_one_index),
+	    cmocka_unit_test(test_names),	 cmocka_unit_test(test_scripts_without_names),
+	    cmocka_unit_test(test_one_index),
 	    cmocka_unit_test(test_packed),	 cmocka_unit_test(test_deferred),
 	    cmocka_unit_test(test_exec_while_waiting),
 	    cmocka_unit_test(test_overwritten_file),
