@@ -8,14 +8,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -397,13 +401,106 @@ static void test_bounded(void **state)
 	assert_int_equal(world.scripts.memories, 0);
 }
 
+/* A process whose memory nobody ever fills; it ends with us. */
+static pid_t silent_process(uint64_t *address)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register all = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int ready[2];
+	char byte = 0;
+	pid_t pid;
+
+	assert_true(page != MAP_FAILED);
+	assert_return_code(pipe(ready), errno);
+	pid = fork();
+	if (pid == 0) {
+		int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		all.range.start = (uintptr_t)page;
+		all.range.len = 4096;
+		byte = fd >= 0 && !ioctl(fd, UFFDIO_API, &api) && !ioctl(fd, UFFDIO_REGISTER, &all);
+		if (write(ready[1], &byte, 1) == 1 && byte)
+			pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	munmap(page, 4096);
+	*address = (uintptr_t)page;
+	if (byte)
+		return pid;
+	waitpid(pid, NULL, 0);
+	print_message("skipped: no userfaultfd here\n");
+	skip();
+	return 0;
+}
+
+/* The kernel waits for nobody when somebody else reads: there is no name. */
+static void test_memory_that_never_comes(void **state)
+{
+	uint64_t address;
+	pid_t silent;
+
+	(void)state;
+	silent = silent_process(&address);
+	scripts_begin(&world.scripts, world.process, FILE_ID);
+	answer_of(world.process, memory_of(silent));
+	alarm(60);
+	assert_string_equal(name_of((const struct object *)(uintptr_t)address, 17, 1), "");
+	alarm(0);
+	assert_int_equal(world.calls, 1);
+	assert_int_equal(world.scripts.memories, 1);
+	kill(silent, SIGKILL);
+	waitpid(silent, NULL, 0);
+}
+
+/* Who is held up all the same leaves behind by whom: that process, and no file. */
+static void test_blamed(void **state)
+{
+	struct blame *shared =
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t number = world.process->start_lo_ns + world.process->node.key;
+	pid_t reader;
+
+	(void)state;
+	assert_true(shared != MAP_FAILED);
+	world.sleep_us = 100000000;
+	scripts_begin(&world.scripts, world.process, FILE_ID);
+	answer_of(world.process, memory_of(getpid()));
+	reader = fork();
+	if (reader == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		world.files.blame = shared;
+		world.blame.busy = 1; /* which the language looks at */
+		world.blame.at.inode = number;
+		name_of(&objects[0], 17, 1);
+		_exit(0);
+	}
+	for (int i = 0; i < 1000 && !shared->busy; i++)
+		usleep(10000);
+	usleep(400000);
+	kill(reader, SIGKILL);
+	waitpid(reader, NULL, 0);
+	assert_int_equal(shared->busy, 1);
+	blame_resume(shared, 400);
+	assert_true(blame_refuses(shared, 0, number));
+	for (int i = 1; i < BLAME_FILES; i++)
+		assert_int_equal(shared->files[i].points, 0);
+	munmap(shared, 4096);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_read_once), TEST(test_recycled), TEST(test_no_frame), TEST(test_not_given),
-	    TEST(test_execve),	  TEST(test_ended),    TEST(test_slow),	    TEST(test_bounded),
+	    TEST(test_read_once), TEST(test_recycled), TEST(test_no_frame),
+	    TEST(test_not_given), TEST(test_execve),   TEST(test_ended),
+	    TEST(test_slow),	  TEST(test_bounded),  TEST(test_memory_that_never_comes),
+	    TEST(test_blamed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
