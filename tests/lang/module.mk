@@ -23,3 +23,4 @@ endef
 $(foreach t,check replay python,$(eval $(call lang_test,$t)))
 tests/lang/replay_test_SRCS += tests/lang/specimens.c tests/lang/damage.c
 $(eval $(call fuzz_target,lang,tests/lang/specimens.c tests/lang/check.c $(LIVE_SRCS),$(LIVE_LIBS)))
+$(eval $(call lang_test,perl))
