@@ -30,7 +30,7 @@ SYMBOLIZER_SRCS += $(DWARF_SRCS)
 LANG_SRCS = symbolizer/lang/lang.c symbolizer/lang/python.c symbolizer/lang/php.c symbolizer/lang/ruby.c \
 	symbolizer/lang/perl.c symbolizer/remote.c $(FACTS_SRCS) $(PYTHON_SRCS)
 PYTHON_SRCS = symbolizer/lang/python_layout.c symbolizer/lang/python_lines.c symbolizer/lang/python_text.c
-LANG_SRCS += symbolizer/lang/perl_names.c
+LANG_SRCS += symbolizer/lang/perl_names.c symbolizer/lang/phpfile.c
 FACTS_SRCS = symbolizer/lang/facts.c symbolizer/lang/facts_symbols.c symbolizer/lang/facts_loop.c \
 	symbolizer/lang/facts_code.c
 SYMBOLIZER_SRCS += $(LANG_SRCS)
