@@ -23,4 +23,7 @@ enum language {
 	    LANG_COUNT
 };
 
+/* One bit for each language whose runtimes may make code while they run (w->script.made). */
+#define LANGS_WITH_MADE (1u << LANG_PHP | 1u << LANG_RUBY)
+
 #endif

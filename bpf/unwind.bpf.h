@@ -17,6 +17,7 @@
 #ifndef SCONCE_BPF_UNWIND_BPF_H
 #define SCONCE_BPF_UNWIND_BPF_H
 
+#include "bpf/langs.h"
 #include "bpf/walk.bpf.h"
 
 /* --- The seam: functions that are defined by whoever includes this. --- */
@@ -194,6 +195,13 @@ UNWIND_INLINE int unwind_load_runtime(struct unwind *w)
 	return 1;
 }
 
+UNWIND_INLINE int unwind_makes_code(const struct unwind *w)
+{
+	__u32 language = w->runtime.language;
+
+	return language < LANG_COUNT && (LANGS_WITH_MADE >> language & 1);
+}
+
 UNWIND_INLINE int unwind_in_loop(const struct unwind *w, __u64 offset)
 {
 	for (int i = 0; i < TABLE_LOOPS; i++)
@@ -214,7 +222,7 @@ UNWIND_INLINE int unwind_runs_script(struct unwind *w, __u64 inside)
 		return 0;
 	w->runtime_base = w->file_base - w->runtime.bias;
 	w->script.made = !w->last.file_id;
-	return w->script.made || unwind_in_loop(w, inside - w->file_base);
+	return w->script.made ? unwind_makes_code(w) : unwind_in_loop(w, inside - w->file_base);
 }
 
 /*
