@@ -111,7 +111,7 @@ static void prepare(pid_t pid, bool tables)
 		exit(2);
 	rig_install(&rig, pid, &process, rig.samples[0]->exec_id, 0, BPF_PROCESS_EXEC_KNOWN);
 	if (tables)
-		free(tables_install(&store, &process, pid));
+		free(tables_install(&store, &process, pid, NULL));
 	for (uint32_t i = 0; !tables && i < process.ranges_n; i++)
 		if (process.ranges[i].file_id)
 			store_install_none(&store, process.ranges[i].file_id, 0, false, 0);

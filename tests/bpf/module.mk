@@ -1,6 +1,6 @@
 # Tests of bpf/ and of the loader: the walk as an ordinary program, then the object in the kernel.
 TESTS += tests/bpf/walk_test tests/bpf/walk_rows_test tests/bpf/load_test tests/bpf/loader_test \
-	tests/bpf/sideband_test tests/bpf/rows_test
+	tests/bpf/sideband_test tests/bpf/rows_test tests/bpf/scripts_test
 tests/bpf/walk_test_SRCS = tests/bpf/walk_test.c
 tests/bpf/walk_test_LIBS = -lcmocka
 tests/bpf/walk_rows_test_SRCS = tests/bpf/walk_rows_test.c
@@ -19,3 +19,12 @@ RIG_SRCS = tests/bpf/rig.c tests/bpf/busy.c tests/bpf/frameless.c tests/bpf/tabl
 tests/bpf/rows_test_SRCS = tests/bpf/rows_test.c tests/bpf/chain.c $(RIG_SRCS)
 tests/bpf/rows_test_LIBS = -lcmocka $(SYMBOLIZER_LIBS) $(LOADER_LIBS)
 $(BUILD)/tests/bpf/frameless.o: CFLAGS += -O2 -fomit-frame-pointer
+tests/bpf/scripts_test_SRCS = tests/bpf/scripts_test.c tests/bpf/scripts.c $(RIG_SRCS)
+tests/bpf/scripts_test_LIBS = -lcmocka -ldl $(SYMBOLIZER_LIBS) $(LOADER_LIBS)
+$(BUILD)/tests/bpf/scripts_test: | $(BUILD)/tests/bpf/tls_static.so $(BUILD)/tests/bpf/tls_dynamic.so
+$(BUILD)/tests/bpf/tls_static.so: TLS_MODEL = initial-exec
+$(BUILD)/tests/bpf/tls_dynamic.so: TLS_MODEL = global-dynamic
+$(BUILD)/tests/bpf/tls_%.so: tests/bpf/tls_library.c
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -g -O2 $(WARNINGS) -fPIC -shared -ftls-model=$(TLS_MODEL) -o $@ $<

@@ -157,7 +157,7 @@ static void test_chain_by_rows(void **state)
 	skip_unless_root();
 	for (int signal = 0; signal < 2; signal++) {
 		start(&pid, signal ? work_signal : work_deep);
-		own_table = tables_install(&store, &process, pid);
+		own_table = tables_install(&store, &process, pid, NULL);
 		for (int i = 0; i < 20 && rig.samples_n <= 20; i++)
 			rig_sample(&rig, 1000, true);
 		assert_true(rig.samples_n > 20);
@@ -180,7 +180,7 @@ static void test_a_table_that_is_awaited(void **state)
 	(void)state;
 	skip_unless_root();
 	start(&pid, work_deep);
-	own_table = tables_install(&store, &process, pid);
+	own_table = tables_install(&store, &process, pid, NULL);
 	file = &store.files[process.ranges[0].file_id % TABLES_FILES_MAX];
 	chain.file = *file;
 	chain.file.first = 0;
@@ -207,7 +207,7 @@ static void test_hostile_tables(void **state)
 	skip_unless_root();
 	srandom(1);
 	start(&pid, work_deep);
-	own_table = tables_install(&store, &process, pid);
+	own_table = tables_install(&store, &process, pid, NULL);
 	for (int round = 0; round < 6; round++) {
 		struct bpf_file *file = &store.files[process.ranges[0].file_id % TABLES_FILES_MAX];
 
@@ -237,7 +237,7 @@ static void test_used_stamp(void **state)
 	(void)state;
 	skip_unless_root();
 	start(&pid, work_deep);
-	own_table = tables_install(&store, &process, pid);
+	own_table = tables_install(&store, &process, pid, NULL);
 	file = &store.files[process.ranges[0].file_id % TABLES_FILES_MAX];
 	before = file->used_ns;
 	rig_sample(&rig, 300, true);
@@ -270,7 +270,7 @@ static void test_cost(void **state)
 
 		depth = depths[i];
 		start(&pid, work_deep);
-		own_table = tables_install(&store, &process, pid);
+		own_table = tables_install(&store, &process, pid, NULL);
 		taken = rig_taken(&rig);
 		ns = run_time_ns();
 		rig_sample(&rig, 1500, true);

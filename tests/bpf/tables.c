@@ -60,8 +60,19 @@ static void tables_hand_over(struct store *store, uint32_t file_id, const void *
 	close(fd);
 }
 
+static struct table_header *tables_add_runtime(struct table_header *table, size_t *bytes,
+					       const struct table_runtime *runtime)
+{
+	table = realloc(table, *bytes + sizeof(*runtime));
+	tables_expect(table != NULL, "realloc");
+	memcpy((char *)table + *bytes, runtime, sizeof(*runtime));
+	*bytes += sizeof(*runtime);
+	table->runtimes = 1;
+	return table;
+}
+
 struct table_header *tables_install(struct store *store, const struct rig_process *process,
-				    pid_t pid)
+				    pid_t pid, const struct table_runtime *runtime)
 {
 	struct table_header *first = NULL;
 
@@ -79,6 +90,8 @@ struct table_header *tables_install(struct store *store, const struct rig_proces
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		table = tables_compile(fd, &bytes);
 		close(fd);
+		if (i == 0 && runtime)
+			table = tables_add_runtime(table, &bytes, runtime);
 		tables_hand_over(store, range->file_id, table, bytes);
 		if (i == 0)
 			first = table;

@@ -11,9 +11,9 @@
 
 /*
  * The tables of all files that a process has mapped. Returns that of its first range, for the
- * caller to free(). Failures end the program.
+ * caller to free(); runtime: what it tells, or NULL. Failures end the program.
  */
 struct table_header *tables_install(struct store *store, const struct rig_process *process,
-				    pid_t pid);
+				    pid_t pid, const struct table_runtime *runtime);
 
 #endif
