@@ -1,6 +1,6 @@
 # One measurement for bench/unwind-cost.
 BENCHES += bench/unwind_cost
-bench/unwind_cost_SRCS = bench/unwind_cost.c $(RIG_SRCS)
+bench/unwind_cost_SRCS = bench/unwind_cost.c tests/bpf/scripts.c $(RIG_SRCS)
 bench/unwind_cost_LIBS = $(SYMBOLIZER_LIBS) $(LOADER_LIBS)
 workloads: $(BUILD)/bench/unwind_cost
 

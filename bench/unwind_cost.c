@@ -2,10 +2,11 @@
 /*
  * One measurement for bench/unwind-cost: what a sample of one stack costs in BPF.
  *
- *     unwind_cost rows|fp|go FRAMES HERTZ SECONDS [PROGRAM OF GO]
+ *     unwind_cost rows|file|fp|script|go FRAMES HERTZ SECONDS [PROGRAM OF GO]
  *
  * rows: functions without frame pointers, walked by tables; fp: functions with them and no tables;
- * go: by Go's own table. Prints samples, user frames of a sample, ns of a sample and bytes of a
+ * go: by Go's own table; script: frames of scripts, a loop's that was called by some functions of C;
+ * file: rows, in a file that has a runtime which does not run. Prints samples, user frames of a sample, ns of a sample and bytes of a
  * record. Samples of other processes are filtered and cost a little; that is measured while the
  * process is stopped, and taken off.
  */
@@ -23,11 +24,13 @@
 #include "tests/bpf/busy.h"
 #include "tests/bpf/frameless.h"
 #include "tests/bpf/rig.h"
+#include "tests/bpf/scripts.h"
 #include "tests/bpf/tables.h"
 
 #define RING_BYTES	(1u << 22)
 #define CALLERS		6 /* of the deep function: work, busy_start, main and three of the C library's */
 #define GO_CALLERS	6 /* and the leaf */
+#define SCRIPT_CALLERS	11 /* and the leaf, all of them C */
 #define FILTERED_MS	200
 #define PREPARE_TURNS	50
 #define FOREVER_SECONDS "100"
@@ -42,6 +45,7 @@ static struct store store;
 static struct rig_process process;
 static int frames;
 static const char *go_program;
+static struct table_runtime runtime;
 
 static void work_rows(void)
 {
@@ -59,6 +63,31 @@ static void work_go(void)
 
 	snprintf(depth, sizeof(depth), "%d", frames - GO_CALLERS - 1);
 	execl(go_program, go_program, "--depth", depth, "--seconds", FOREVER_SECONDS, (char *)NULL);
+}
+
+static void make_scripts(void)
+{
+	static int functions[SCRIPTS_MAX];
+	int n = 0;
+
+	while (n < frames - SCRIPT_CALLERS && n < SCRIPTS_MAX - 1) {
+		functions[n] = n + 1;
+		n++;
+	}
+	functions[n] = -1;
+	scripts_make(functions);
+	/* What our child will have mapped we have, too. */
+	rig_read_process(&process, getpid());
+	scripts_runtime(&runtime, &process.ranges[0]);
+}
+
+static uint32_t frames_of(const struct record_sample *sample)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < sample->user_slots; i++)
+		n += sample->frames[sample->kernel_frames + i].kind != FRAME_COOKIE;
+	return n;
 }
 
 static struct cost cost_now(void)
@@ -91,13 +120,13 @@ static struct cost cost_of(int ms)
 	cost.filtered -= before.filtered;
 	cost.samples = rig.samples_n;
 	for (size_t i = 0; i < rig.samples_n; i++) {
-		cost.user += rig.samples[i]->user_slots;
+		cost.user += frames_of(rig.samples[i]);
 		cost.bytes += rig.samples[i]->header.len_bytes;
 	}
 	return cost;
 }
 
-static void prepare(pid_t pid, bool tables)
+static void prepare(pid_t pid, bool tables, bool tells)
 {
 	rig_open(&rig, pid, RING_BYTES);
 	if (store_open(&store, rig.bpf.map[BPF_FILES], rig.bpf.map[BPF_CHUNK], TABLES_CHUNK_BYTES))
@@ -111,7 +140,7 @@ static void prepare(pid_t pid, bool tables)
 		exit(2);
 	rig_install(&rig, pid, &process, rig.samples[0]->exec_id, 0, BPF_PROCESS_EXEC_KNOWN);
 	if (tables)
-		free(tables_install(&store, &process, pid, NULL));
+		free(tables_install(&store, &process, pid, tells ? &runtime : NULL));
 	for (uint32_t i = 0; !tables && i < process.ranges_n; i++)
 		if (process.ranges[i].file_id)
 			store_install_none(&store, process.ranges[i].file_id, 0, false, 0);
@@ -134,15 +163,23 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*work)(void);
-	} kinds[] = {{"rows", work_rows}, {"fp", work_fp}, {"go", work_go}};
+		bool tells;
+	} kinds[] = {{"rows", work_rows, false},
+		     {"file", work_rows, true},
+		     {"fp", work_fp, false},
+		     {"script", scripts_work, true},
+		     {"go", work_go, false}};
 	struct cost cost, idle;
 	void (*work)(void) = NULL;
+	bool tells = false;
 	int stats;
 	pid_t pid;
 
 	for (size_t i = 0; argc > 4 && i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (strcmp(argv[1], kinds[i].name) == 0)
+		if (strcmp(argv[1], kinds[i].name) == 0) {
 			work = kinds[i].work;
+			tells = kinds[i].tells;
+		}
 	if (!work || (work == work_go && argc < 6))
 		return 2;
 	frames = atoi(argv[2]);
@@ -151,8 +188,9 @@ int main(int argc, char **argv)
 	stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (stats < 0)
 		return 2;
+	make_scripts();
 	pid = busy_start(work);
-	prepare(pid, work != work_fp);
+	prepare(pid, work != work_fp, tells);
 	cost = cost_of((int)(1000 * atof(argv[4])));
 	kill(pid, SIGSTOP);
 	idle = cost_of(FILTERED_MS);
