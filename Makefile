@@ -99,7 +99,7 @@ check:
 # The object on other kernels, under qemu: tests/matrix/run SUITE ... for some of them.
 matrix:
 	$(Q)$(MAKE) --no-print-directory deps DEPS=matrix
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/scripts_test
 	$(Q)BUILD=$(BUILD) CC=$(CC) tests/matrix/run $(SUITES)
 
 # Every header compiles alone.

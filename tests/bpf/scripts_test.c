@@ -389,7 +389,7 @@ static void test_keys(void **state)
 		pthread_key_delete(key[i]);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_two_activations),
@@ -401,6 +401,9 @@ int main(void)
 	    cmocka_unit_test(test_keys),
 	};
 
+	/* All, or those that are named so. */
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	/* A rig that hangs ends, and its children with it. */
 	alarm(200);
 	rig_rate_hz = RATE_HZ;
