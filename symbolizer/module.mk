@@ -27,10 +27,14 @@ DWARF_SRCS = symbolizer/dwarf.c symbolizer/dwarfloaded.c symbolizer/dwarfmap.c \
 	symbolizer/dwarfbytes.c symbolizer/dwarflimit.c symbolizer/dwarflinehead.c
 SYMBOLIZER_SRCS += $(DWARF_SRCS)
 # Languages: their runtimes, and the names of their functions.
-LANG_SRCS = symbolizer/lang/lang.c symbolizer/lang/python.c symbolizer/lang/php.c symbolizer/lang/ruby.c \
-	symbolizer/lang/perl.c symbolizer/remote.c $(FACTS_SRCS) $(PYTHON_SRCS)
-PYTHON_SRCS = symbolizer/lang/python_layout.c symbolizer/lang/python_lines.c symbolizer/lang/python_text.c
-LANG_SRCS += symbolizer/lang/perl_names.c symbolizer/lang/phpfile.c
+LANG_SRCS = symbolizer/lang/lang.c symbolizer/remote.c $(FACTS_SRCS) $(PYTHON_SRCS) $(PHP_SRCS) $(RUBY_SRCS) \
+	$(PERL_SRCS)
+PYTHON_SRCS = symbolizer/lang/python.c symbolizer/lang/python_layout.c symbolizer/lang/python_lines.c \
+	symbolizer/lang/python_text.c
+PHP_SRCS = symbolizer/lang/php.c symbolizer/lang/phpfile.c
+RUBY_SRCS = symbolizer/lang/ruby.c symbolizer/lang/ruby_file.c symbolizer/lang/ruby_layout.c \
+	symbolizer/lang/ruby_lines.c symbolizer/lang/ruby_values.c
+PERL_SRCS = symbolizer/lang/perl.c symbolizer/lang/perl_names.c
 FACTS_SRCS = symbolizer/lang/facts.c symbolizer/lang/facts_symbols.c symbolizer/lang/facts_loop.c \
 	symbolizer/lang/facts_code.c
 SYMBOLIZER_SRCS += $(LANG_SRCS)
