@@ -76,3 +76,5 @@ $(eval $(call dwarf_seed,dwz,gcc -gdwarf-4,cp $$@.new $$@.2 && dwz -m $$@.alt $$
 $(BUILD)/tests/fuzz/dwarf_test: | $(DWARF_SEEDS)
 $(eval $(call fuzz_target,dwarf,$(filter-out tests/symbolizer/dwarf_program.c,$(DWARF_TEST_SRCS)),$(SYMBOLIZER_LIBS)))
 $(foreach t,dwarf_test dwarf_others_test,$(eval $(call dwarf_test,$t)))
+tests/symbolizer/dwarf_others_test_SRCS += tests/symbolizer/dwarf_answers.c tests/symbolizer/dwarf_libdw.c
+tests/symbolizer/dwarf_others_test_LIBS += -ldw

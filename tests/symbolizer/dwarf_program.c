@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +27,60 @@ static bool dwarf_program_elf(struct dwarf_program *p, struct elffile *file, con
 	return false;
 }
 
+/* A file that has debug information alone has its code without bytes. */
+static void dwarf_program_segments(struct elffile *file)
+{
+	GElf_Phdr phdr;
+	size_t n = 0;
+
+	if (file->segments_n || elf_getphdrnum(file->elf, &n))
+		return;
+	for (size_t i = 0; i < n && file->segments_n < ELFFILE_SEGMENTS_MAX; i++)
+		if (gelf_getphdr(file->elf, (int)i, &phdr) && phdr.p_type == PT_LOAD &&
+		    (phdr.p_flags & PF_X))
+			file->segments[file->segments_n++] =
+			    (struct elffile_segment){phdr.p_offset, phdr.p_vaddr, phdr.p_memsz};
+}
+
+/* Where its debug file would be, in the root that is so many folders above it. */
+static bool dwarf_program_debug_path(struct dwarf_program *p, const char *program, unsigned above)
+{
+	char root[DWARF_PROGRAM_PATH];
+	struct elffile_ids ids;
+	int n;
+
+	elffile_build_ids(&p->file, &ids);
+	if (strlen(ids.gnu) < 4 || !realpath(program, root))
+		return false;
+	for (unsigned i = 0; i <= above; i++) {
+		if (!root[0])
+			return false;
+		*strrchr(root, '/') = 0;
+	}
+	n = snprintf(p->debug_path, sizeof(p->debug_path),
+		     "%s/usr/lib/debug/.build-id/%.2s/%s.debug", root, ids.gnu, ids.gnu + 2);
+	return n > 0 && (size_t)n < sizeof(p->debug_path);
+}
+
+/* As symbolizer/filenames takes it: symbols and debug information of the other one, if it lacks
+ * them. */
+static bool dwarf_program_open_debug(struct dwarf_program *p, const char *program)
+{
+	GElf_Shdr header;
+
+	if (elfparts_find(&p->file, ".debug_info", &header) == 0 ||
+	    elfparts_find(&p->file, ".zdebug_info", &header) == 0)
+		return false;
+	for (unsigned above = 0; dwarf_program_debug_path(p, program, above); above++)
+		if (dwarf_program_elf(p, &p->debug, p->debug_path)) {
+			memcpy(p->debug.segments, p->file.segments, sizeof(p->debug.segments));
+			p->debug.segments_n = p->file.segments_n;
+			return true;
+		}
+	p->debug_path[0] = 0;
+	return false;
+}
+
 bool dwarf_program_open(struct dwarf_program *p, const char *path, const char *alt, const char *dwp,
 			size_t bytes_max)
 {
@@ -37,13 +92,17 @@ bool dwarf_program_open(struct dwarf_program *p, const char *path, const char *a
 	reader_open(&p->reader, false);
 	if (!dwarf_program_elf(p, &p->file, path))
 		return false;
+	dwarf_program_segments(&p->file);
+	p->named = &p->file;
+	if (dwarf_program_open_debug(p, path))
+		p->named = parts.debug = &p->debug;
 	snprintf(p->directory, sizeof(p->directory), "%.*s", slash ? (int)(slash - path) : 1,
 		 slash ? path : ".");
 	if (dwarf_program_elf(p, &alt_file, alt))
 		parts.alt = &alt_file;
 	if (dwarf_program_elf(p, &dwp_file, dwp))
 		parts.dwp = &dwp_file;
-	p->symbols = symbols_build(&p->file, SYMBOL_BYTES_MAX);
+	p->symbols = symbols_build(p->named, SYMBOL_BYTES_MAX);
 	p->dwarf = dwarf_open(&parts, bytes_max);
 	if (parts.alt)
 		elffile_close(&alt_file);
@@ -57,6 +116,7 @@ void dwarf_program_close(struct dwarf_program *p)
 	dwarf_close(p->dwarf);
 	symbols_free(p->symbols);
 	elffile_close(&p->file);
+	elffile_close(&p->debug);
 	reader_close(&p->reader);
 }
 

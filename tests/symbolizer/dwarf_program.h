@@ -18,13 +18,19 @@
 struct dwarf_program {
 	struct reader reader;
 	struct elffile file;
+	struct elffile debug;		     /* its debug file, where it has none of its own */
+	struct elffile *named;		     /* the one of both that has the symbols */
+	char debug_path[DWARF_PROGRAM_PATH]; /* "" = it needs none */
 	struct symbols *symbols;
 	struct dwarf *dwarf;		    /* NULL = it has no debug information */
 	char directory[DWARF_PROGRAM_PATH]; /* where its .dwo files are */
 	uint32_t dwos, dwos_missing;
 };
 
-/* alt, dwp: paths, or NULL. False: no ELF file. */
+/*
+ * alt, dwp: paths, or NULL. False: no ELF file. What it lacks is looked for by its build id below
+ * usr/lib/debug, in the folders that it stands in, from the innermost on.
+ */
 bool dwarf_program_open(struct dwarf_program *p, const char *path, const char *alt, const char *dwp,
 			size_t bytes_max);
 void dwarf_program_close(struct dwarf_program *p);
