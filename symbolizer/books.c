@@ -130,7 +130,7 @@ void books_commit(struct worker *w)
 	books_collect(w, C_reads_pread, &w->reader.reads_pread);
 	ledger_set(ledger, C_files_open, w->reader.files);
 	ledger_set(ledger, C_files_quarantined, books_quarantined(ledger->shared));
-	ledger_set(ledger, C_symbol_bytes, w->files.symbol_bytes + w->jit.bytes + w->files.scripts_bytes);
+	ledger_set(ledger, C_symbol_bytes, files_symbol_bytes(&w->files));
 	ledger_set(ledger, C_scripts_memories, w->scripts.memories);
 	ledger_set(ledger, C_jit_maps, w->jit.maps + w->jit.dumps.count);
 	ledger_set(ledger, C_processes_known, w->processes.table.count);

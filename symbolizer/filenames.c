@@ -80,9 +80,7 @@ static void filenames_make_room(struct files *files, const struct file *keep)
 {
 	struct file *file = lru_oldest(&files->table);
 
-	while (files->symbol_bytes + files->jit_bytes + files->scripts_bytes >
-		   files->symbol_bytes_max &&
-	       file) {
+	while (files_symbol_bytes(files) > files->symbol_bytes_max && file) {
 		struct file *next = lru_newer(&files->table, &file->node);
 
 		if (file != keep && filenames_forget(files, file))

@@ -19,6 +19,9 @@
 #define NEED_PER_SECOND 100
 #define NS_PER_MS	1000000ull
 
+/* Of the memory for names: what is known of debug files, 1.4 KB for each file. */
+#define FILES_OTHERS_SHARE 8
+
 static struct blame nobodys;
 
 void files_begin(struct files *files, const struct file *file)
@@ -156,6 +159,7 @@ int files_open(struct files *files, struct reader *reader, struct channel *sampl
 						    .part = filenames_part,
 						    .room = files_room,
 						    .arg = files};
+	files->others.bytes_max = symbol_bytes_max / FILES_OTHERS_SHARE;
 	files->others.reader = reader;
 	files->others.sampler = sampler;
 	return lru_init(&files->table, FILES_MAX);
@@ -312,6 +316,11 @@ void files_mapped(struct files *files, uint32_t file_id)
 	file->received = true;
 	file->key.mtime_ns = mtime_ns;
 	file->key.size_bytes = (uint64_t)st.st_size;
+}
+
+uint64_t files_symbol_bytes(const struct files *files)
+{
+	return files->symbol_bytes + files->jit_bytes + files->scripts_bytes + files->others.bytes;
 }
 
 bool file_is_known(const struct file *file)

@@ -107,6 +107,9 @@ void files_message(struct files *files, const struct message_file *message, int 
 void files_other(struct files *files, const struct message_other *message, int fd);
 
 /* The entry of this id, made when there is none; the vdso's is open. */
+/* Memory for names, of whatever kind. */
+uint64_t files_symbol_bytes(const struct files *files);
+
 struct file *files_get(struct files *files, uint32_t file_id);
 /* Whether all that can be known of its names is at hand. */
 bool file_is_known(const struct file *file);

@@ -116,6 +116,7 @@ static void others_join(struct others_all *all, struct others *o)
 static void others_rest(struct others_all *all, struct others *o)
 {
 	others_leave(all, o);
+	o->rested_ns = all->now_ns;
 	if (o->gave || o->gave_part)
 		all->calls.changed(all->calls.arg, o->file_id, !o->gave);
 	o->gave = o->gave_part = false;
@@ -158,9 +159,26 @@ static void others_absent(struct others_all *all, struct others *o)
 	others_next_step(all, o);
 }
 
+/* NULL: no memory, or no room for it. */
+static void *others_new(struct others_all *all, size_t bytes)
+{
+	void *p = bytes <= all->bytes_max - all->bytes ? calloc(1, bytes) : NULL;
+
+	if (p)
+		all->bytes += bytes;
+	return p;
+}
+
+static void others_delete(struct others_all *all, void *p, size_t bytes)
+{
+	if (p)
+		all->bytes -= bytes;
+	free(p);
+}
+
 struct others *others_begin(struct others_all *all, uint32_t file_id, struct elffile *elf)
 {
-	struct others *o = calloc(1, sizeof(*o));
+	struct others *o = others_new(all, sizeof(*o));
 
 	if (!o)
 		return NULL;
@@ -171,12 +189,17 @@ struct others *others_begin(struct others_all *all, uint32_t file_id, struct elf
 	/* Parts may be missed later. */
 	if (o->step < OTHERS_STEPS || o->says.lines)
 		return o;
-	free(o);
+	others_delete(all, o, sizeof(*o));
 	return NULL;
 }
 
 void others_again(struct others_all *all, struct others *o)
 {
+	if (o->step == OTHERS_STEPS && o->debug.slot < 0 &&
+	    all->now_ns - o->rested_ns >= OTHERS_AGAIN_NS) {
+		o->step = OTHERS_STEP_ID;
+		others_find_step(all, o);
+	}
 	if (!o->silent)
 		return;
 	o->silent = false;
@@ -196,13 +219,13 @@ void others_free(struct others_all *all, struct others *o)
 	others_close(all, &o->check);
 	for (uint32_t i = 0; o->split && i < o->split->parts_n; i++)
 		others_close(all, &o->split->parts[i]);
-	free(o->split);
-	free(o);
+	others_delete(all, o->split, sizeof(*o->split));
+	others_delete(all, o, sizeof(*o));
 }
 
 void others_want(struct others_all *all, struct others *o, const char *name, uint64_t dwo_id)
 {
-	struct others_split *split = o->split ? o->split : calloc(1, sizeof(*split));
+	struct others_split *split = o->split ? o->split : others_new(all, sizeof(*split));
 
 	o->split = split;
 	if (!split || split->wants_n == OTHERS_WANTS_MAX || !name[0] ||

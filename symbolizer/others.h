@@ -12,6 +12,7 @@
  *   asked, there is none or nothing that fits: the next one is asked for.
  *   asked, it fits: kept open; the file's names are made anew (others_calls.changed).
  *   Nothing is left, and the last find missed a .dwo: that is asked for.
+ *   Nothing was found, and the file is mapped again ten minutes later: once more from the start.
  */
 #ifndef SCONCE_SYMBOLIZER_OTHERS_H
 #define SCONCE_SYMBOLIZER_OTHERS_H
@@ -24,10 +25,11 @@
 #include "symbolizer/companions.h"
 #include "symbolizer/elffile.h"
 
-#define OTHERS_OPEN_MAX	 128	      /* of the reader's slots, in all */
-#define OTHERS_PARTS_MAX 64	      /* .dwo files of one file */
-#define OTHERS_WANTS_MAX 16	      /* .dwo files that wait to be asked for */
-#define OTHERS_CRC_MAX	 (1ull << 30) /* bytes that are read of one file for its checksum */
+#define OTHERS_OPEN_MAX	 128		 /* of the reader's slots, in all */
+#define OTHERS_PARTS_MAX 64		 /* .dwo files of one file */
+#define OTHERS_WANTS_MAX 16		 /* .dwo files that wait to be asked for */
+#define OTHERS_CRC_MAX	 (1ull << 30)	 /* bytes that are read of one file for its checksum */
+#define OTHERS_AGAIN_NS	 600000000000ull /* packages may be installed meanwhile */
 
 enum others_step {
 	OTHERS_STEP_ID,	    /* its debug file by build id */
@@ -83,6 +85,7 @@ struct others {
 	struct others *next; /* among those that have a step to do */
 	bool waited;	     /* a sample has waited as long as it may */
 	uint64_t wait_until_ns;
+	uint64_t rested_ns; /* since when there is nothing to ask for */
 };
 
 struct others_calls {
@@ -102,13 +105,15 @@ struct others_all {
 	struct blame *blame;
 	struct others *busy;
 	uint64_t now_ns;
-	uint64_t window_ns;    /* of the limit of asking */
-	uint32_t sent;	       /* in it */
-	uint32_t open;	       /* slots that are held */
-	uint64_t found, wrong; /* counters, added up by the worker */
+	uint64_t window_ns;	 /* of the limit of asking */
+	uint32_t sent;		 /* in it */
+	uint32_t open;		 /* slots that are held */
+	size_t bytes, bytes_max; /* of memory for all of these structs */
+	uint64_t found, wrong;	 /* counters, added up by the worker */
 };
 
-/* An open file was looked at for the first time. NULL: it lacks nothing, or says nothing. */
+/* An open file was looked at for the first time. NULL: it lacks nothing, says nothing, or there is
+ * no room. */
 struct others *others_begin(struct others_all *all, uint32_t file_id, struct elffile *elf);
 void others_free(struct others_all *all, struct others *others);
 /* OTHER came, of a file of which this is known (NULL: of no file). Takes the fd, or -1. */

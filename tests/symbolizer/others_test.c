@@ -158,7 +158,8 @@ static int setup(void **state)
 	all = (struct others_all){.calls = {on_changed, on_part, on_room, &all},
 				  .reader = &reader,
 				  .sampler = &worker,
-				  .blame = &blame};
+				  .blame = &blame,
+				  .bytes_max = 1 << 20};
 	changed = changed_parts = parts_given = parts_absent = part_verdict = 0;
 	no_room = false;
 	now = child_now_ns();
@@ -172,6 +173,7 @@ static int teardown(void **state)
 	others_free(&all, o);
 	assert_null(all.busy);
 	assert_int_equal(all.open, 0);
+	assert_int_equal(all.bytes, 0);
 	assert_int_equal(reader.files, 0);
 	reader_close(&reader);
 	close(worker.fd);
@@ -420,6 +422,46 @@ static void test_silence(void **state)
 	assert_int_equal(question(), OTHER_KINDS); /* a no is a no */
 }
 
+/* Who installs a debug package sees it in what is started ten minutes later. */
+static void test_installed_later(void **state)
+{
+	const struct says says = {.id = "12345678", .symbols = true};
+	struct says debug = says;
+
+	(void)state;
+	begin(&says);
+	assert_asked(OTHER_BUILD_ID, "12345678", 0);
+	answer(NULL, ENOENT, 0);
+	now += OTHERS_AGAIN_NS;
+	assert_int_equal(question(), OTHER_KINDS); /* nobody maps it */
+	others_again(&all, o);
+	assert_asked(OTHER_BUILD_ID, "12345678", 0);
+	debug.lines = true;
+	answer(&debug, 0, 0);
+	assert_int_equal(changed, 1);
+	assert_true(o->debug.slot >= 0);
+	now += OTHERS_AGAIN_NS;
+	others_again(&all, o);
+	assert_int_equal(question(), OTHER_KINDS);
+}
+
+static void test_room(void **state)
+{
+	const struct says says = {.id = "12345678"};
+
+	(void)state;
+	all.bytes_max = sizeof(struct others) - 1;
+	begin(&says);
+	assert_null(o);
+	all.bytes_max++;
+	begin(&says);
+	assert_non_null(o);
+	assert_int_equal(all.bytes, sizeof(*o));
+	/* Parts that are missed want a list of their own. */
+	others_want(&all, o, "part.dwo", 1);
+	assert_null(o->split);
+}
+
 /* What nobody asked for, or asked for before. */
 static void test_unasked(void **state)
 {
@@ -501,8 +543,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(test_says),	   TEST(test_build_id), TEST(test_link_by_checksum),
 	    TEST(test_link_by_id), TEST(test_alt),	TEST(test_split),
-	    TEST(test_package),	   TEST(test_silence),	TEST(test_unasked),
-	    TEST(test_rate),	   TEST(test_damaged),
+	    TEST(test_package),	   TEST(test_silence),	TEST(test_installed_later),
+	    TEST(test_room),	   TEST(test_unasked),	TEST(test_rate),
+	    TEST(test_damaged),
 	};
 
 	alarm(60);
