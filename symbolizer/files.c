@@ -86,15 +86,28 @@ static void file_free(struct files *files, struct file *file)
 	free(file);
 }
 
-/* Give up the open file that was not used for longest. */
+/* All that is wanted of it is in memory: nothing goes when it is closed. */
+static bool file_is_read(const struct file *file)
+{
+	return (file->symbols || file->bad) && !file->dwarf && !file->go &&
+	       (file->table || file->table_none);
+}
+
+/* Give up the open file that was not used for longest, before the others those that were read. */
 static void files_close_oldest(struct files *files)
 {
-	struct file *file = lru_oldest(&files->table);
+	struct file *oldest = NULL, *file = lru_oldest(&files->table);
 
-	while (file && file->slot < 0)
-		file = lru_newer(&files->table, &file->node);
-	if (file)
-		file_close(files, file);
+	for (; file; file = lru_newer(&files->table, &file->node)) {
+		if (file->slot < 0)
+			continue;
+		if (!oldest)
+			oldest = file;
+		if (file_is_read(file))
+			break;
+	}
+	if (file || oldest)
+		file_close(files, file ? file : oldest);
 }
 
 int files_slot(struct files *files, int fd)
