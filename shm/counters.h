@@ -116,7 +116,8 @@
 	COUNTER(scripts_unnamed, SYMBOLIZER, SUM, "frames of scripts shown as the name of their language") \
 	COUNTER(scripts_read, SYMBOLIZER, SUM, "frames of scripts looked up in the memory of their process") \
 	COUNTER(scripts_reads, SYMBOLIZER, SUM, "reads of the memory of processes for that") \
-	COUNTER(scripts_memories, SYMBOLIZER, GAUGE, "processes whose memory a worker may read")
+	COUNTER(scripts_memories, SYMBOLIZER, GAUGE, "processes whose memory a worker may read") \
+	COUNTER(lines_too_large, SYMBOLIZER, SUM, "files shown without lines because their packed debug information takes too much of --symbol-memory")
 
 #define COUNTERS_EXPORTER(COUNTER) \
 	COUNTER(exporter_samples, EXPORTER, SUM, "samples merged into a batch") \

@@ -121,6 +121,7 @@ void books_commit(struct worker *w)
 	books_collect(w, C_scripts_reads, &w->scripts.reads);
 	books_collect(w, C_debug_files, &w->files.others.found);
 	books_collect(w, C_debug_files_wrong, &w->files.others.wrong);
+	books_collect(w, C_lines_too_large, &w->files.large);
 	books_collect(w, C_tables_compiled, &w->tables.compiled);
 	books_collect(w, C_tables_none, &w->tables.none);
 	books_collect(w, C_tables_dropped, &w->tables.evictions);

@@ -119,9 +119,19 @@ static struct symbols *filenames_symbols(struct files *files, const struct file 
 }
 
 /*
- * By its own debug information, or by that of its debug file, with all that belongs to it. Symbols
- * may take a half, Go's table a part, and this what is left: all of one file stay within the limit.
+ * So much may the lines of one file take: three quarters of all names may be one file's. Its
+ * symbols are at most a half, and mostly little of that.
  */
+static size_t filenames_lines_max(const struct files *files, const struct file *file)
+{
+	size_t most = files->symbol_bytes_max - files->symbol_bytes_max / 4;
+
+	if (file->symbols)
+		most -= file->symbols->bytes;
+	return file->go ? most - files->symbol_bytes_max / FILE_GO_SHARE : most;
+}
+
+/* By its own debug information, or by that of its debug file, with all that belongs to it. */
 static void filenames_open_lines(struct files *files, struct file *file, struct elffile *own)
 {
 	static const struct others_file none = {.slot = -1};
@@ -129,16 +139,15 @@ static void filenames_open_lines(struct files *files, struct file *file, struct 
 	const struct others_file *of[3] = {o && !o->says.lines ? &o->debug : &none,
 					   o ? &o->alt : &none, o ? &o->dwp : &none};
 	struct elffile elf[3], *parts[3];
-	size_t most = files->symbol_bytes_max / 2;
 
-	if (file->go)
-		most -= files->symbol_bytes_max / FILE_GO_SHARE;
 	filenames_close(files, file);
 	file->lines_gone = false;
 	for (int i = 0; i < 3; i++)
 		parts[i] = filenames_open_other(files, of[i], &elf[i]) ? NULL : &elf[i];
 	file->dwarf =
-	    dwarf_open(&(struct dwarf_parts){parts[0] ? parts[0] : own, parts[1], parts[2]}, most);
+	    dwarf_open(&(struct dwarf_parts){parts[0] ? parts[0] : own, parts[1], parts[2]},
+		       filenames_lines_max(files, file));
+	files->large += !file->dwarf && errno == EFBIG;
 	for (int i = 0; i < 3; i++)
 		if (parts[i])
 			elffile_close(parts[i]);

@@ -77,6 +77,7 @@ struct files {
 	uint64_t jit_bytes; /* what symbolizer/jit holds, within the same limit, and ... */
 	uint64_t scripts_bytes; /* ... symbolizer/scripts */
 	uint64_t indexed, bad, evictions; /* counters, added up by the worker */
+	uint64_t large; /* files without lines: what is packed of them takes too much */
 	uint64_t need_window_ns;
 	uint32_t need_sent;
 	struct others_all others;
@@ -106,10 +107,10 @@ void files_message(struct files *files, const struct message_file *message, int 
 /* And of what belongs to a file. */
 void files_other(struct files *files, const struct message_other *message, int fd);
 
-/* The entry of this id, made when there is none; the vdso's is open. */
 /* Memory for names, of whatever kind. */
 uint64_t files_symbol_bytes(const struct files *files);
 
+/* The entry of this id, made when there is none; the vdso's is open. */
 struct file *files_get(struct files *files, uint32_t file_id);
 /* Whether all that can be known of its names is at hand. */
 bool file_is_known(const struct file *file);

@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include "tests/symbolizer/packed.h"
+
 #define MEMORY_BYTES (1u << 20)
 #define SYMBOLS	     3000
 #define NAME_BYTES   48
@@ -203,12 +205,64 @@ static void test_lines(void **state)
 	world_close(&w);
 }
 
+/* What is packed and claims too much is not unpacked, and counted; its symbols stay. */
+static void test_lines_too_large(void **state)
+{
+	static const uint8_t zeros[4096];
+	struct message_file message = {.file_id = 1, .path = "/usr/bin/packed"};
+	uint8_t packed[4096], file[16384];
+	struct packed_section sections[] = {
+	    {.name = ".debug_abbrev", .data = zeros, .bytes = 16},
+	    {.name = ".debug_info", .flags = SHF_COMPRESSED, .data = packed}};
+	uint64_t claims[] = {sizeof(zeros), MEMORY_BYTES};
+	struct filenames_found found;
+	struct world w;
+	size_t n;
+	int fd;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		sections[1].bytes = packed_data(PACKED_ZLIB, zeros, sizeof(zeros), claims[i],
+						packed, sizeof(packed));
+		n = packed_elf(sections, 2, file, sizeof(file));
+		fd = memfd_create("packed", MFD_CLOEXEC);
+		assert_int_equal(write(fd, file, n), n);
+		message.key = (struct file_key){1, 1, n, 1};
+		world_open(&w, MEMORY_BYTES);
+		files_message(&w.files, &message, fd);
+		filenames_find(&w.files, files_get(&w.files, 1), 16, &found);
+		assert_int_equal(w.files.large, i);
+		world_close(&w);
+	}
+}
+
+/* Of 512 open files one has all that is wanted of it in memory: it is closed for the next. */
+static void test_closed_first(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open(&w, MEMORY_BYTES);
+	for (uint32_t id = 1; id <= READER_FILES_MAX; id++)
+		world_file(&w, id);
+	find(&w, 7, 7);
+	files_get(&w.files, 7)->table_none = true;
+	world_file(&w, READER_FILES_MAX + 1);
+	assert_int_equal(files_get(&w.files, 7)->slot, -1);
+	assert_true(files_get(&w.files, 1)->slot >= 0);
+	find(&w, 7, 8);
+	/* There is no other such: the one that was not used for longest. */
+	world_file(&w, READER_FILES_MAX + 2);
+	assert_int_equal(files_get(&w.files, 2)->slot, -1);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_by_use),
-	    cmocka_unit_test(test_too_large),
-	    cmocka_unit_test(test_lines),
+	    cmocka_unit_test(test_by_use),	 cmocka_unit_test(test_too_large),
+	    cmocka_unit_test(test_lines),	 cmocka_unit_test(test_lines_too_large),
+	    cmocka_unit_test(test_closed_first),
 	};
 
 	alarm(60);

@@ -10,6 +10,7 @@ $(foreach t,elf_test reader_test ring_test changing_test kallsyms_test cgroup_te
 	$(eval $(call symbolizer_test,$t)))
 
 tests/symbolizer/golines_test_SRCS += tests/symbolizer/goimage.c
+tests/symbolizer/files_test_SRCS += tests/symbolizer/packed.c
 
 TESTS += tests/symbolizer/worker_test
 tests/symbolizer/worker_test_SRCS = tests/symbolizer/worker_test.c tests/symbolizer/harness.c \
