@@ -17,6 +17,8 @@
 #define UNIT_NS	   2000000000ull
 #define CREDIT_NS  5000000000ull
 #define TIME_SHARE 8
+/* ... where waiting, for a disk or for a CPU that others have, counts one part in so many. */
+#define WAIT_SHARE 4
 /* One unit's arrays, while it is made, and a part of the file's bytes in the end. */
 #define BUILD_BYTES_MAX (32ul << 20)
 
@@ -43,7 +45,7 @@ struct dwarf {
 	struct given *given;
 	uint32_t given_n, given_room;
 	size_t loaded_bytes, bytes_max;
-	uint64_t questions, credit_ns, counted_ns;
+	uint64_t questions, credit_ns, counted_ns, counted_cpu_ns;
 	struct dwarf_want want; /* dwo_id 0 = none */
 };
 
@@ -123,6 +125,7 @@ static bool dwarf_begin(struct dwarf *dwarf, struct dwarflimit *limit)
 	if (dwarf->credit_ns > CREDIT_NS)
 		dwarf->credit_ns = CREDIT_NS;
 	dwarf->counted_ns = now;
+	dwarf->counted_cpu_ns = dwarflimit_cpu_ns();
 	*limit = (struct dwarflimit){
 	    .bytes_max = dwarf->bytes_max < BUILD_BYTES_MAX ? dwarf->bytes_max : BUILD_BYTES_MAX,
 	    .until_ns = now + UNIT_NS};
@@ -136,10 +139,11 @@ static void dwarf_spend(struct dwarf *dwarf, uint64_t ns)
 
 static void dwarf_end(struct dwarf *dwarf)
 {
-	uint64_t spent = dwarflimit_now_ns() - dwarf->counted_ns;
+	uint64_t took = dwarflimit_now_ns() - dwarf->counted_ns;
+	uint64_t cpu = dwarflimit_cpu_ns() - dwarf->counted_cpu_ns;
 
-	dwarf_spend(dwarf, spent);
-	dwarf->counted_ns += spent;
+	dwarf_spend(dwarf, cpu < took ? cpu + (took - cpu) / WAIT_SHARE : took);
+	dwarf->counted_ns += took;
 	dwarffile_trim(&dwarf->file);
 	dwarffile_trim(&dwarf->alt);
 	dwarffile_trim(&dwarf->dwp);

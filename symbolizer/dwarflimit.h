@@ -24,6 +24,15 @@ static inline uint64_t dwarflimit_now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
+/* What this thread had of the CPU; a system call, unlike the other. */
+static inline uint64_t dwarflimit_cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
 /* To be asked at each step of some ten nanoseconds. */
 static inline bool dwarflimit_late(struct dwarflimit *limit)
 {
