@@ -80,7 +80,7 @@ $(BUILD)/gen/bpf/sconce.skel.h: $(BUILD)/bpf/sconce.o
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name sconce_bpf > $@
 
-.PHONY: all tests print-tests deps run check check-quick matrix headers budget bench soak clean format
+.PHONY: all tests print-tests deps run check check-quick matrix headers budget bench lines soak clean format
 .SECONDARY:
 
 # What a fresh Debian 12 lacks. Silent and without a network when all of it is there.
@@ -109,6 +109,11 @@ headers:
 
 budget:
 	$(Q)tools/budget
+
+# Names, files and lines of some fifty programs beside what others make of them: the table of bench/README.md.
+lines:
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/tests/symbolizer/dwarf_others_test $(BUILD)/tests/symbolizer/golines_test
+	$(Q)tests/tools/lines_table.py $(ARGS)
 
 bench: all workloads
 	$(Q)bench/overhead

@@ -149,9 +149,16 @@ static int libdw_scopes(Dwarf_Die *unit, uint64_t vaddr, Dwarf_Die chain[CHAIN_M
 	return functions;
 }
 
+/* Entries without code that functions with code may stand in: those of lambdas in others. */
+static bool libdw_may_hold(int tag)
+{
+	return tag == DW_TAG_namespace || tag == DW_TAG_subprogram || tag == DW_TAG_class_type ||
+	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
+}
+
 /*
- * That gives up where a function stands in a namespace, as Clang writes it, and where what is
- * inlined comes from another unit (-flto). So the same once more, entry by entry.
+ * That gives up where a function stands in a namespace or class, and where what is inlined comes
+ * from another unit (-flto). So the same once more, entry by entry.
  */
 static int libdw_walk(Dwarf_Die *around, uint64_t vaddr, Dwarf_Die chain[CHAIN_MAX])
 {
@@ -163,10 +170,10 @@ static int libdw_walk(Dwarf_Die *around, uint64_t vaddr, Dwarf_Die chain[CHAIN_M
 	do {
 		bool has = dwarf_haspc(&die, vaddr) > 0;
 
-		if (!has && dwarf_tag(&die) != DW_TAG_namespace)
+		if (!has && !libdw_may_hold(dwarf_tag(&die)))
 			continue;
 		n = libdw_walk(&die, vaddr, chain);
-		if (libdw_is_function(&die) && n < CHAIN_MAX)
+		if (has && libdw_is_function(&die) && n < CHAIN_MAX)
 			chain[n++] = die;
 		if (has || n)
 			return n;
