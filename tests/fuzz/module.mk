@@ -29,3 +29,5 @@ $(eval $(call fuzz_target,broker,tests/fuzz/packets.c $(BROKER_SRCS) $(SANDBOX_S
 	$(SANDBOX_LIBS)))
 $(eval $(call fuzz_target,supervisor,tests/fuzz/packets.c \
 	$(patsubst %,supervisor/%.c,wiring spawn watch kernel control drain init log) $(SHM_SRCS) $(PROTO_SRCS)))
+$(eval $(call fuzz_target,python,symbolizer/lang/python_lines.c symbolizer/lang/python_text.c symbolizer/remote.c \
+	symbolizer/cursor.c))

@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "symbolizer/lang/python_lines.h"
 #include "tests/lang/check.h"
 #include "tests/lang/livefile.h"
 
@@ -221,6 +222,76 @@ static void names_are_read_late(void **state)
 	check_mode(&pythons[0], "generator", 40, true);
 }
 
+/* --- Lines. --- */
+
+static uint8_t *unhex(const char *text, size_t *n)
+{
+	uint8_t *bytes = malloc(strlen(text) / 2 + 1);
+	unsigned byte;
+
+	for (*n = 0; sscanf(text + 2 * *n, "%2x", &byte) == 1; ++*n)
+		bytes[*n] = (uint8_t)byte;
+	return bytes;
+}
+
+/* Each instruction of a function. How many were compared. */
+static size_t check_table(enum python_lines kind, uint32_t first, const char *hex, char *ranges)
+{
+	size_t n, checked = 0;
+	uint8_t *table = unhex(hex, &n);
+	uint32_t start, end, line;
+
+	for (char *one; (one = strsep(&ranges, " \n"));) {
+		if (sscanf(one, "%u:%u:%u", &start, &end, &line) != 3)
+			continue;
+		for (uint32_t at = start; at < end; at += 2, checked++)
+			assert_int_equal(python_line(kind, table, n, first, at), line);
+	}
+	assert_int_equal(python_line(kind, table, n, first, (uint32_t)-2), first);
+	free(table);
+	return checked;
+}
+
+static void check_lines(const struct python *python)
+{
+	enum python_lines kind = python->minor < 10    ? PYTHON_LNOTAB
+				 : python->minor == 10 ? PYTHON_LINETABLE
+						       : PYTHON_LOCATIONS;
+	char command[512], *head = NULL, *ranges = NULL, hex[65536];
+	size_t head_size = 0, ranges_size = 0, checked = 0;
+	uint32_t first;
+	FILE *out;
+
+	snprintf(command, sizeof(command), "%s -B tests/lang/python_lines.py", python->path);
+	out = popen(command, "r");
+	assert_non_null(out);
+	while (getline(&head, &head_size, out) > 0 && getline(&ranges, &ranges_size, out) > 0)
+		if (sscanf(head, "%u %65535s", &first, hex) == 2)
+			checked += check_table(kind, first, hex, ranges);
+	assert_int_equal(pclose(out), 0);
+	print_message("3.%u: lines of %zu instructions\n", python->minor, checked);
+	assert_true(checked > 10000);
+	free(head);
+	free(ranges);
+}
+
+/* One version for each kind of table, or every one. */
+static void lines_are_pythons_own(void **state)
+{
+	bool seen[3] = {false};
+
+	(void)state;
+	if (!pythons_n)
+		skip();
+	for (size_t i = 0; i < pythons_n; i++) {
+		size_t kind = pythons[i].minor < 10 ? 0 : pythons[i].minor == 10 ? 1 : 2;
+
+		if (!seen[kind] || all)
+			check_lines(&pythons[i]);
+		seen[kind] = true;
+	}
+}
+
 /* --- Files. --- */
 
 /* The file that has the loop says which version it is. */
@@ -297,6 +368,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(versions_are_known),
 	    cmocka_unit_test(old_versions_are_named),
+	    cmocka_unit_test(lines_are_pythons_own),
 	    cmocka_unit_test(chain_is_told_right),
 	    cmocka_unit_test(every_kind_of_stack_is_told_right),
 	    cmocka_unit_test(names_are_read_late),
