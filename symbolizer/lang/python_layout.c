@@ -85,6 +85,9 @@ static int python_layout_told(struct facts *facts, uint32_t version, struct pyth
 	if (!at || !python_runtime(facts, words) || words[WORD_VERSION] != version ||
 	    words[WORD_FREE] > 1)
 		return -ENOTSUP;
+	/* Threads of 3.14 without a GIL have copies of the bytecode, into which lasti points. */
+	if (words[WORD_FREE] && at->minor >= 14)
+		return -ENOTSUP;
 	*layout = (struct python_layout){
 	    .minor = at->minor,
 	    .form = PYTHON_SHIM,
@@ -102,8 +105,7 @@ static int python_layout_told(struct facts *facts, uint32_t version, struct pyth
 	    .code_first = python_field_at(words, at->code, CODE_FIRST),
 	    .bytecode = python_field_at(words, at->code, CODE_BYTECODE),
 	    .header = words[WORD_FREE] ? HEADER_BYTES_FREE : HEADER_BYTES,
-	    /* From 3.14 on whether a string is interned has 16 bits of its own. */
-	    .kind_shift = at->minor >= 14 ? 16 : 2,
+	    .kind_shift = 2,
 	};
 	/* Length, hash and state follow the header; then two words for a text in UTF-8. */
 	layout->ascii = layout->header + 24;

@@ -27,7 +27,7 @@ def lines(code):
 
 # All sorts of gaps: many lines in one expression, none for long, statements that go back.
 ODD = "def f(a):\n    x = (a +\n" + "\n" * 300 + "         a)\n    for i in (1,\n 2):\n        y = [i\n  for j in\n\n\n   a]\n"
-ODD += "    try:\n        pass\n    finally:\n        return x\n" + "    x = a\n" * 400
+ODD += "    try:\n        pass\n    finally:\n        x = 1\n" + "    x = a\n" * 400
 
 sources = [compile(ODD, "odd", "exec")]
 for module in (argparse, ast, asyncio.base_events, collections, dis, typing):
