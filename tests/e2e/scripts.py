@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads of languages that tell their chain (tests/lang/check.h), beside what arrives of them as OTLP."""
+import subprocess
+import time
+
+import lib
+import wire
+
+
+class Script:
+    """One that runs. frames: [(name, file, line, first line, last line)], outermost first."""
+
+    def __init__(self, name, language, command, **options):
+        self.name, self.language, self.command = name, language, list(map(str, command))
+        self.process = lib.start(self.command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, **options)
+        self.frames = None
+
+    def wait(self):
+        """Until it has told."""
+        self.frames = []
+        for line in self.process.stdout:
+            word, *fields = line.decode().rstrip("\n").split("\t")
+            if word == "ready":
+                return
+            if word == "frame":
+                name, file, *numbers = fields
+                self.frames.append((name, file, *map(int, numbers)))
+        lib.check(False, f"{self.name} ended: {self.command}")
+
+    def holds(self, frames):
+        """Whether these, (name, file, line, start line), are its chain: each stands where it called the
+        next one, the last one anywhere in itself."""
+        return len(frames) == len(self.frames) and all(
+            got[:2] == want[:2] and got[3] in (0, want[3]) and
+            (got[2] == want[2] if i + 1 < len(frames) else want[3] <= got[2] <= want[4])
+            for i, (got, want) in enumerate(zip(frames, self.frames)))
+
+
+def scripts_of(request, language):
+    """[(executable's name, script frames outermost first, all names, count)]"""
+    d = request["dictionary"]
+    text, functions, attributes = d["string_table"], d["function_table"], d["attribute_table"]
+
+    def frame(line):
+        f = functions[line["function_index"]]
+        return (text[f.get("name_strindex", 0)], text[f.get("filename_strindex", 0)], line.get("line", 0),
+                f.get("start_line", 0))
+
+    def location(at):
+        keys = {text[attributes[i].get("key_strindex", 0)]: wire.plain(attributes[i]["value"])
+                for i in at.get("attribute_indices", [])}
+        return keys.get("profile.frame.type"), [frame(line) for line in at.get("lines", [])]
+
+    locations = [location(at) for at in d["location_table"]]
+    out = []
+    for rp in request.get("resource_profiles", []):
+        name = {a["key"]: wire.plain(a["value"]) for a in rp["resource"].get("attributes", [])}.get(
+            "process.executable.name")
+        for p in (p for sp in rp["scope_profiles"] for p in sp["profiles"]):
+            if text[p["sample_type"]["type_strindex"]] != "samples":
+                continue
+            for s in p["samples"]:
+                stack = [locations[i] for i in d["stack_table"][s["stack_index"]].get("location_indices", [])]
+                count = sum(s["values"]) if s.get("values") else len(s["timestamps_unix_nano"])
+                out.append((name, [f for kind, lines in reversed(stack) if kind == language for f in reversed(lines)],
+                            [f[0] for _, lines in reversed(stack) for f in reversed(lines)], count))
+    return out
+
+
+def collect(sink, scripts, least, seconds):
+    """Once all have told and a second has passed: what arrives until there are so many samples of each."""
+    for s in scripts:
+        s.wait()
+    time.sleep(1)
+    with sink.lock:
+        old = len(sink.bodies)
+    # What is merged now may have begun before.
+    lib.wait_for("the batch that is under way", seconds, lambda: len(sink.bodies) > old)
+    with sink.lock:
+        sink.bodies.clear()
+
+    def arrived():
+        with sink.lock:
+            bodies = list(sink.bodies)
+        mine = {s.name: [] for s in scripts}
+        for body in bodies:
+            request = wire.decode(body, "Request")
+            for s in {s.language: s for s in scripts}.values():
+                for name, frames, names, n in scripts_of(request, s.language):
+                    if name in mine:
+                        mine[name].append((frames, names, n))
+        return mine if all(sum(n for _, _, n in mine[s.name]) >= least for s in scripts) else None
+    return lib.wait_for(f"{least} samples of each", seconds, arrived)
+
+
+def check(script, samples, share=0.99):
+    total = sum(n for _, _, n in samples)
+    good = sum(n for frames, _, n in samples if script.holds(frames))
+    print(f"{script.name}: {good} of {total} samples have its chain of {len(script.frames)} functions")
+    bad = sorted(((n, f, names) for f, names, n in samples if not script.holds(f)), key=lambda x: -x[0])[:3]
+    lib.check(len(script.frames) >= 8 and len({f[1] for f in script.frames}) >= 2, f"{script.name}: {script.frames}")
+    lib.check(good >= share * total, f"{script.name}: {good} of {total}, not {script.frames} but {bad}")
