@@ -116,6 +116,7 @@
 	COUNTER(scripts_unnamed, SYMBOLIZER, SUM, "frames of scripts shown as the name of their language") \
 	COUNTER(scripts_read, SYMBOLIZER, SUM, "frames of scripts looked up in the memory of their process") \
 	COUNTER(scripts_reads, SYMBOLIZER, SUM, "reads of the memory of processes for that") \
+	COUNTER(scripts_read_ns, SYMBOLIZER, SUM, "time that took") \
 	COUNTER(scripts_memories, SYMBOLIZER, GAUGE, "processes whose memory a worker may read") \
 	COUNTER(lines_too_large, SYMBOLIZER, SUM, "files shown without lines because their packed debug information takes too much of --symbol-memory")
 

@@ -119,6 +119,7 @@ void books_commit(struct worker *w)
 	books_collect(w, C_scripts_unnamed, &w->scripts.unnamed);
 	books_collect(w, C_scripts_read, &w->scripts.read);
 	books_collect(w, C_scripts_reads, &w->scripts.reads);
+	books_collect(w, C_scripts_read_ns, &w->scripts.read_ns);
 	books_collect(w, C_debug_files, &w->files.others.found);
 	books_collect(w, C_debug_files_wrong, &w->files.others.wrong);
 	books_collect(w, C_lines_too_large, &w->files.large);

@@ -304,6 +304,7 @@ static bool scripts_name(struct scripts *scripts, struct scripts_process *p,
 	scripts->time.left_ns -= took_ns;
 	scripts->read++;
 	scripts->reads += remote.reads;
+	scripts->read_ns += (uint64_t)took_ns;
 	return named && function->name[0];
 }
 

@@ -75,7 +75,7 @@ struct scripts {
 	uint32_t sent, memories;
 	struct scripts_time time;
 	uint8_t frame_types[LANG_COUNT];      /* enum symbol_frame_type */
-	uint64_t named, unnamed, read, reads; /* counters, added up by the worker */
+	uint64_t named, unnamed, read, reads, read_ns; /* counters, added up by the worker */
 };
 
 /* Borrows all of it. 0 or -ENOMEM. */

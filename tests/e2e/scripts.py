@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads of languages that tell their chain (tests/lang/check.h), beside what arrives of them as OTLP."""
 import subprocess
-import time
 
 import lib
 import wire
@@ -68,28 +67,28 @@ def scripts_of(request, language):
 
 
 def collect(sink, scripts, least, seconds):
-    """Once all have told and a second has passed: what arrives until there are so many samples of each."""
+    """{script: samples} of each, behind the batch in which its chain was seen first: what was taken before its
+    runtime was known says no more than that there are scripts. Until there are so many of all."""
     for s in scripts:
         s.wait()
-    time.sleep(1)
-    with sink.lock:
-        old = len(sink.bodies)
-    # What is merged now may have begun before.
-    lib.wait_for("the batch that is under way", seconds, lambda: len(sink.bodies) > old)
-    with sink.lock:
-        sink.bodies.clear()
+    languages, by_name, decoded = {s.language for s in scripts}, {s.name: s for s in scripts}, []
 
     def arrived():
         with sink.lock:
-            bodies = list(sink.bodies)
-        mine = {s.name: [] for s in scripts}
+            bodies = sink.bodies[len(decoded):]
         for body in bodies:
             request = wire.decode(body, "Request")
-            for s in {s.language: s for s in scripts}.values():
-                for name, frames, names, n in scripts_of(request, s.language):
-                    if name in mine:
-                        mine[name].append((frames, names, n))
-        return mine if all(sum(n for _, _, n in mine[s.name]) >= least for s in scripts) else None
+            decoded.append([sample for language in languages for sample in scripts_of(request, language)
+                            if sample[0] in by_name])
+        mine = {s: None for s in scripts}
+        for batch in decoded:
+            for s in scripts:
+                samples = [sample[1:] for sample in batch if sample[0] == s.name]
+                if mine[s] is not None:
+                    mine[s] += samples
+                elif any(s.holds(frames) for frames, _, _ in samples):
+                    mine[s] = []
+        return mine if all(sum(n for _, _, n in mine[s] or []) >= least for s in scripts) else None
     return lib.wait_for(f"{least} samples of each", seconds, arrived)
 
 
