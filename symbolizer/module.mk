@@ -1,6 +1,6 @@
 # Names for addresses: the process that parses what others wrote.
 PROGRAMS += sconce-symbolizer
-SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/books.c symbolizer/introductions.c \
+SYMBOLIZER_SRCS = symbolizer/worker.c symbolizer/ahead.c symbolizer/books.c symbolizer/introductions.c \
 	symbolizer/symbolize.c symbolizer/process.c symbolizer/files.c symbolizer/filenames.c symbolizer/reader.c \
 	symbolizer/elffile.c symbolizer/symbols.c symbolizer/demangle.c symbolizer/kallsyms.c \
 	symbolizer/cgroup.c symbolizer/define.c symbolizer/walk.c symbolizer/view.c \

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "shm/unread.h"
+#include "symbolizer/ahead.h"
 #include "symbolizer/books.h"
 #include "symbolizer/crash.h"
 #include "symbolizer/filenames.h"
@@ -287,9 +288,15 @@ static bool worker_wait_for_table(struct worker *w)
 static uint32_t worker_walk(struct worker *w, struct view *view, const struct process *process,
 			    struct frame *frames, enum record_stop *stop)
 {
-	if (process_ranges_hold(process, view->record->exec_id))
-		return walk_stack(process->ranges, process->ranges_n, &view->regs, view->stack,
-				  view->record->stack_bytes, &w->tables, frames, stop);
+	uint32_t n;
+
+	if (process_ranges_hold(process, view->record->exec_id)) {
+		n = walk_stack(process->ranges, process->ranges_n, &view->regs, view->stack,
+			       view->record->stack_bytes, &w->tables, frames, stop);
+		if (*stop == STOP_STACK_END && !w->tables.missing)
+			ahead_stack(&w->tables, process);
+		return n;
+	}
 	w->tables.missing = NULL;
 	frames[0] = (struct frame){.kind = FRAME_PC, .addr = view->regs.pc};
 	return 1;
@@ -372,6 +379,8 @@ static bool worker_sample(struct worker *w)
 	    worker_wait_for_map(w, process, user, user_n) ||
 	    worker_wait_for_memory(w, process, user, user_n))
 		return false;
+	if (process_ranges_hold(process, view.record->exec_id))
+		ahead_frames(&w->tables, process, user, user_n);
 	process_name(process, view.record->comm, view.record->pid == view.record->tid);
 	if (worker_define(w, &view, process, user, user_n, &process_id, &stack_id)) {
 		books_count(w, C_lost_symbolizer_log_full);
