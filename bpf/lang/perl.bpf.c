@@ -14,6 +14,7 @@
 
 #define PERL_HOPS     4	  /* contexts and stackinfos that push nothing, in a step */
 #define PERL_HOPS_MAX 512 /* the same, in a stack */
+#define PERL_CONTEXTS (1 << 24)
 #define PERL_ENVS     16
 
 struct perl_state {
@@ -55,7 +56,7 @@ UNWIND_INLINE int perl_global(struct unwind *w, enum perl_global which, __u64 *v
 	return lang_read(value, sizeof(*value), from);
 }
 
-/* Go on with a stackinfo. 0, or a negative number. */
+/* Go on with a stackinfo. 0, or it makes no sense. */
 UNWIND_INLINE int perl_enter(struct perl_state *s, __u64 stackinfo)
 {
 	__s32 top[4]; /* si_cxix, si_cxmax, si_cxsubix, si_type */
@@ -66,10 +67,10 @@ UNWIND_INLINE int perl_enter(struct perl_state *s, __u64 stackinfo)
 		return -1;
 	s->contexts = at[0];
 	s->outer = at[1];
-	s->below = top[0] + 1;
+	s->below = (__s32)((__u32)top[0] + 1);
 	s->index = top[2];
 	s->type = top[3];
-	return s->index < -1 ? -1 : 0;
+	return top[0] < -1 || top[0] > PERL_CONTEXTS || s->index < -1 || s->index > PERL_CONTEXTS;
 }
 
 UNWIND_INLINE int perl_begin(struct unwind *w)
