@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,24 @@ static void test_a_chain_is_as_perl_has_it(void **state)
 {
 	(void)state;
 	expect_chain("chain", 20);
+}
+
+/* The same program with what it consists of in libperl.so, whose thread-local variable is another
+ * kind. */
+static void test_the_shared_library(void **state)
+{
+	char *const command = options.command[0];
+	glob_t found;
+
+	(void)state;
+	if (options.command_n > 1 || glob("/usr/bin/perl5.*-*-gnu", 0, NULL, &found)) {
+		print_message("no program with libperl.so here\n");
+		skip();
+	}
+	options.command[0] = found.gl_pathv[0];
+	expect_chain("chain", 20);
+	options.command[0] = command;
+	globfree(&found);
 }
 
 static void test_signals_warnings_and_regular_expressions(void **state)
@@ -346,6 +365,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(test_a_chain_is_as_perl_has_it, stop),
+	    cmocka_unit_test_teardown(test_the_shared_library, stop),
 	    cmocka_unit_test_teardown(test_signals_warnings_and_regular_expressions, stop),
 	    cmocka_unit_test_teardown(test_the_loops_stand_between, stop),
 	    cmocka_unit_test_teardown(test_threads, stop),
