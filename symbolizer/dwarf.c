@@ -38,6 +38,7 @@ struct given {
 struct dwarf {
 	struct dwarffile file, alt, dwp;
 	bool has_alt, has_dwp, has_map, bad;
+	bool refused, resumed; /* questions for lack of time; there is some again */
 	struct dwarfmap map;
 	uint32_t *slots; /* of each unit */
 	struct dwarfloaded **loaded;
@@ -129,6 +130,12 @@ static bool dwarf_begin(struct dwarf *dwarf, struct dwarflimit *limit)
 	*limit = (struct dwarflimit){
 	    .bytes_max = dwarf->bytes_max < BUILD_BYTES_MAX ? dwarf->bytes_max : BUILD_BYTES_MAX,
 	    .until_ns = now + UNIT_NS};
+	if (dwarf->credit_ns <= CREDIT_NS / 16)
+		dwarf->refused = true;
+	if (dwarf->refused && dwarf->credit_ns > CREDIT_NS / 2) {
+		dwarf->refused = false;
+		dwarf->resumed = true;
+	}
 	return dwarf->credit_ns > CREDIT_NS / 16;
 }
 
@@ -327,6 +334,14 @@ void dwarf_find(struct dwarf *dwarf, uint64_t vaddr, const char *symbol, struct 
 	}
 	if (loaded->missing)
 		dwarf_miss(dwarf, unit);
+}
+
+bool dwarf_resumed(struct dwarf *dwarf)
+{
+	bool resumed = dwarf->resumed;
+
+	dwarf->resumed = false;
+	return resumed;
 }
 
 bool dwarf_wants(struct dwarf *dwarf, struct dwarf_want *want)

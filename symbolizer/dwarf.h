@@ -54,6 +54,10 @@ void dwarf_close(struct dwarf *dwarf);
  */
 void dwarf_find(struct dwarf *dwarf, uint64_t vaddr, const char *symbol, struct lines *lines);
 
+/* Questions had no answer because it had had its part of the time, and it has some again: those may
+ * be asked once more. True once. */
+bool dwarf_resumed(struct dwarf *dwarf);
+
 /* Memory that it holds. */
 size_t dwarf_bytes(const struct dwarf *dwarf);
 

@@ -241,6 +241,8 @@ static void filenames_find_lines(struct files *files, struct file *file, uint64_
 		filenames_begin_other(files, &o->debug);
 	dwarf_find(file->dwarf, address, symbol, lines);
 	files_begin(files, file);
+	if (dwarf_resumed(file->dwarf))
+		file->generation = ++files->generations;
 	if (file->others && dwarf_wants(file->dwarf, &want))
 		others_want(&files->others, file->others, want.name, want.dwo_id);
 	filenames_count(files, file);

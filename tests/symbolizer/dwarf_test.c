@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -19,6 +21,7 @@
 #include "symbolizer/dwarfpieces.h"
 #include "tests/symbolizer/dwarf_program.h"
 
+#define SECOND	  1000000000ull
 #define BYTES_MAX (64u << 20)
 
 static struct dwarf_program program;
@@ -344,6 +347,49 @@ static void test_pieces(void **state)
 	}
 }
 
+/* --- Time. --- */
+
+static uint64_t clock_ahead_ns;
+static unsigned clock_steps;
+
+/* libc's, and so many seconds later at each of the next calls. */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	long err = syscall(SYS_clock_gettime, id, t);
+
+	if (clock_steps) {
+		clock_steps--;
+		clock_ahead_ns += 4 * SECOND;
+	}
+	t->tv_sec += (time_t)(clock_ahead_ns / SECOND);
+	return (int)err;
+}
+
+/* When it has had its part of the time, there are symbols; behind that it says so, once. */
+static void test_time(void **state)
+{
+	struct lines lines;
+
+	(void)state;
+	open_program("gcc-c5", NULL, BYTES_MAX);
+	/* Two clocks are read twice to find out which unit is where, and to read one; but not the
+	 * last, or an eighth of that would count for the next. */
+	clock_steps = 7;
+	dwarf_program_find(&program, symbol_of("work")->start, &lines);
+	assert_int_equal(clock_steps, 0);
+	assert_non_null(lines.line[0].file);
+	dwarf_program_find(&program, symbol_of("other_work")->start, &lines);
+	assert_int_equal(lines.n, 1);
+	assert_null(lines.line[0].file);
+	assert_false(dwarf_resumed(program.dwarf));
+	clock_ahead_ns += 60 * SECOND;
+	dwarf_program_find(&program, symbol_of("other_work")->start, &lines);
+	assert_non_null(lines.line[0].file);
+	assert_true(dwarf_resumed(program.dwarf));
+	assert_false(dwarf_resumed(program.dwarf));
+	dwarf_program_close(&program);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,7 +397,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_scopes),   cmocka_unit_test(test_nothing),
 	    cmocka_unit_test(test_split),    cmocka_unit_test(test_skeleton),
 	    cmocka_unit_test(test_packages), cmocka_unit_test(test_eviction),
-	    cmocka_unit_test(test_pieces),
+	    cmocka_unit_test(test_pieces),   cmocka_unit_test(test_time),
 	};
 
 	(void)argc;
