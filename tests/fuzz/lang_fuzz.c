@@ -56,7 +56,7 @@ static const struct table_header *table_of(uint32_t file_id)
 static void begin(const struct input *input, const uint8_t *data, size_t size)
 {
 	struct snapshot_head *head = &snapshot.head;
-	uint64_t base = input->base % (1ull << 46), end = base + FILE_BYTES;
+	uint64_t base = input->base % (1ull << 47), end = base + FILE_BYTES;
 
 	if (!snapshot.pieces && !snapshot_open(&snapshot))
 		abort();
