@@ -18,6 +18,8 @@ int lang_recognize(struct elffile *elf, const char *module, struct lang_runtime 
 		memset(runtime, 0, sizeof(*runtime));
 		runtime->walk.language = i;
 		err = langs[i]->recognize(elf, module, runtime);
+		/* Taken from the file as it is, perhaps all of the room. */
+		runtime->version[sizeof(runtime->version) - 1] = 0;
 		if (err != -ENOENT)
 			return err;
 	}
