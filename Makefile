@@ -80,7 +80,8 @@ $(BUILD)/gen/bpf/sconce.skel.h: $(BUILD)/bpf/sconce.o
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name sconce_bpf > $@
 
-.PHONY: all tests print-tests deps run check check-quick matrix headers budget bench lines soak clean format
+.PHONY: all tests print-tests deps run check check-quick matrix matrix-build matrix-kernels matrix-runtimes
+.PHONY: headers budget bench lines soak clean format
 .SECONDARY:
 
 # What a fresh Debian 12 lacks. Silent and without a network when all of it is there.
@@ -96,11 +97,17 @@ check:
 	$(Q)$(MAKE) --no-print-directory deps DEPS=check
 	$(Q)tests/run
 
-# The object on other kernels, under qemu: tests/matrix/run SUITE ... for some of them.
-matrix:
+# The object on other kernels, under qemu (tests/matrix/run SUITE ... for some of them), and scripts under all
+# versions of their runtimes that can be had (tests/matrix/runtimes PATTERN ...).
+matrix: matrix-kernels matrix-runtimes
+matrix-kernels matrix-runtimes: matrix-build
+matrix-build:
 	$(Q)$(MAKE) --no-print-directory deps DEPS=matrix
 	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/scripts_test
+matrix-kernels:
 	$(Q)BUILD=$(BUILD) CC=$(CC) tests/matrix/run $(SUITES)
+matrix-runtimes:
+	$(Q)SCONCE_BUILD=$(abspath $(BUILD)) tests/matrix/runtimes $(RUNTIMES)
 
 # Every header compiles alone.
 headers:
