@@ -20,6 +20,7 @@ TESTS += tests/lang/$1_test
 tests/lang/$1_test_SRCS = tests/lang/$1_test.c tests/lang/check.c $(LIVE_SRCS)
 tests/lang/$1_test_LIBS = $(LIVE_LIBS) -lcmocka
 endef
-$(foreach t,check replay python php ruby perl,$(eval $(call lang_test,$t)))
+$(foreach t,check recognize replay python php ruby perl,$(eval $(call lang_test,$t)))
 tests/lang/replay_test_SRCS += tests/lang/specimens.c tests/lang/damage.c
+tests/lang/recognize_test_SRCS += tests/lang/specimens.c
 $(eval $(call fuzz_target,lang,tests/lang/specimens.c tests/lang/check.c $(LIVE_SRCS),$(LIVE_LIBS)))
