@@ -23,7 +23,7 @@
 #define READS_MAX  ((3ull * RECORD_USER_FRAMES_MAX + 1) * 24)
 
 struct input {
-	struct lang_runtime runtime;
+	struct table_runtime walk;
 	struct record_regs regs;
 	uint64_t thread_pointer;
 	uint64_t base; /* where the file is mapped */
@@ -38,7 +38,7 @@ static struct {
 	struct table_page pages[PAGES];
 	__u32 row;
 	struct table_rule rule;
-	struct table_runtime runtime;
+	__u32 runtime[TABLE_RUNTIME_WORDS]; /* directly behind the rule, whatever its alignment */
 } table = {.header = {TABLE_MAGIC, TABLE_VERSION, 1, 0, PAGES, 1, 1, 1},
 	   .rule = {.cfa = RULE_REGISTER,
 		    .cfa_register = RULE_FP,
@@ -47,6 +47,7 @@ static struct {
 		    .fp_offset = -16,
 		    .ra_offset = -8}};
 static struct snapshot snapshot;
+static uint64_t scripts; /* frames that were met */
 
 static const struct table_header *table_of(uint32_t file_id)
 {
@@ -64,7 +65,7 @@ static void begin(const struct input *input, const uint8_t *data, size_t size)
 	memset(head, 0, sizeof(*head));
 	for (int i = 0; i < (int)PAGES; i++)
 		table.pages[i] = (struct table_page){0, 1};
-	table.runtime = input->runtime.walk;
+	memcpy(table.runtime, &input->walk, sizeof(table.runtime));
 	head->regs = input->regs;
 	head->thread_pointer = input->thread_pointer;
 	head->ranges[head->ranges_n++] = (struct record_range){base, end, 0, 1, 0};
@@ -79,16 +80,37 @@ static void begin(const struct input *input, const uint8_t *data, size_t size)
 	snapshot_reindex(&snapshot);
 }
 
-static void name(const struct lang_runtime *runtime, const struct frame *frame)
+/* As it is recognized in the file of the one that is installed; NULL: none is. */
+static const struct lang_runtime *runtime_of(enum language language)
+{
+	static const struct livefile *known[LANG_COUNT];
+	static bool asked[LANG_COUNT];
+
+	if (!asked[language]) {
+		struct live *live = specimen_take(language);
+		const struct snapshot_head *head = live ? &live->snapshot.head : NULL;
+
+		asked[language] = true;
+		if (head && head->made_by)
+			known[language] = livefile_get(head->ranges[head->made_by - 1].file_id);
+		if (live)
+			live_close(live);
+		snapshot_use(&snapshot);
+	}
+	return known[language] ? &known[language]->runtime : NULL;
+}
+
+static void name(const struct frame *frame)
 {
 	const struct lang *lang = frame->language < LANG_COUNT ? langs[frame->language] : NULL;
+	const struct lang_runtime *runtime = lang ? runtime_of(frame->language) : NULL;
 	struct lang_frame script = {frame->addr, frame[1].addr, frame[1].file_id};
 	static struct lang_function function;
 	struct remote remote = {.fd = SNAPSHOT_FD};
 
 	remote_begin(&remote);
 	memset(&function, 0, sizeof(function));
-	if (lang && frame->addr && lang->name_frame(&remote, runtime, &script, &function) &&
+	if (runtime && frame->addr && lang->name_frame(&remote, runtime, &script, &function) &&
 	    (!function.name[0] || !memchr(function.name, 0, sizeof(function.name)) ||
 	     !memchr(function.file, 0, sizeof(function.file))))
 		abort();
@@ -113,7 +135,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		if (i + 1 == n || frames[i + 1].kind != FRAME_COOKIE)
 			abort();
-		name(&input.runtime, &frames[i++]);
+		scripts += frames[i].addr != 0;
+		name(&frames[i++]);
 	}
 	return 0;
 }
@@ -136,13 +159,13 @@ static size_t put(const struct live *live, bool made, uint8_t data[FUZZ_BYTES_MA
 	const struct snapshot_head *head = &live->snapshot.head;
 	const struct record_range *range = &head->ranges[head->made_by - 1];
 	const struct livefile *file = livefile_get(range->file_id);
-	struct input input = {.runtime = file->runtime,
+	struct input input = {.walk = file->runtime.walk,
 			      .regs = head->regs,
 			      .thread_pointer = head->thread_pointer,
 			      .base = range->start - range->offset};
 	size_t room = (FUZZ_BYTES_MAX - sizeof(input)) / sizeof(struct snapshot_piece) - 1;
 	size_t n = head->pieces_n < room ? head->pieces_n : room;
-	uint64_t pc = input.base + input.runtime.walk.loops[0].start + 8;
+	uint64_t pc = input.base + input.walk.loops[0].start + 8;
 	struct snapshot_piece stack;
 
 	put_stack(&stack, pc);
@@ -163,6 +186,16 @@ static size_t put_nothing(uint8_t data[FUZZ_BYTES_MAX])
 	return 4096;
 }
 
+/* A seed from which no walker ever starts would test nothing. */
+static void expect_scripts(const struct live *live, unsigned n, const uint8_t *data, size_t size)
+{
+	uint64_t before = scripts;
+
+	LLVMFuzzerTestOneInput(data, size);
+	if (live && n % 2 == 0 && scripts == before)
+		abort();
+}
+
 size_t fuzz_seed(unsigned n, uint8_t data[FUZZ_BYTES_MAX])
 {
 	static uint8_t seeds[2 * LANG_COUNT][FUZZ_BYTES_MAX];
@@ -176,6 +209,7 @@ size_t fuzz_seed(unsigned n, uint8_t data[FUZZ_BYTES_MAX])
 
 		sizes[n] = live && live->snapshot.head.made_by ? put(live, n % 2, seeds[n])
 							       : put_nothing(seeds[n]);
+		expect_scripts(live, n, seeds[n], sizes[n]);
 		if (live)
 			live_close(live);
 	}
