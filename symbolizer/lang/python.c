@@ -16,10 +16,11 @@
 #include "symbolizer/lang/python_lines.h"
 #include "symbolizer/lang/python_text.h"
 
-#define LOOP		"_PyEval_EvalFrameDefault"
-#define LOOP_OLD	"PyEval_EvalFrameEx" /* to 3.5 */
-#define LINES_BYTES_MAX (128u << 10) /* of a code object; a table of 64 KiB tells of 20,000 lines  \
-				      */
+#define LOOP	 "_PyEval_EvalFrameDefault"
+#define LOOP_OLD "PyEval_EvalFrameEx" /* to 3.5 */
+#define LINES_BYTES_MAX                                                                            \
+	(128u << 10) /* of a code object; a table of 64 KiB tells of 20,000 lines                  \
+		      */
 #define VERSION_BYTES 16
 #define RELEASE_FINAL 0xfu
 
@@ -116,19 +117,28 @@ static int python_thread(struct facts *facts, struct table_runtime *walk)
 	return 0;
 }
 
-/* The state of who holds the GIL, as long as keys do not tell of sub-interpreters. */
+/* The state of who holds the GIL, as long as keys do not tell of sub-interpreters: what this
+ * function reads. */
 static int python_current(struct facts *facts, struct table_runtime *walk)
 {
+	struct facts_step steps[FACTS_INSNS_MAX];
 	struct facts_symbol symbol;
-	uint64_t current = 0;
-	int err = 0;
+	uint32_t n;
+	int err;
 
-	if (walk->fields[PYTHON_FORM] != PYTHON_SHIM)
-		err = facts_any_symbol(facts, "_PyThreadState_UncheckedGet", &symbol);
-	if (err == 0 && walk->fields[PYTHON_FORM] != PYTHON_SHIM)
-		err = facts_operand(facts, symbol.vaddr, 0, &current);
-	walk->symbols[PYTHON_CURRENT] = current;
-	return err;
+	if (walk->fields[PYTHON_FORM] == PYTHON_SHIM)
+		return 0;
+	err = facts_any_symbol(facts, "_PyThreadState_UncheckedGet", &symbol);
+	if (err)
+		return err;
+	n = facts_trace(facts, symbol.vaddr, steps, FACTS_INSNS_MAX);
+	for (uint32_t i = 0; i < n; i++)
+		if (steps[i].form == FACTS_LOAD && steps[i].at.kind == FACTS_CONSTANT &&
+		    steps[i].bytes == 8) {
+			walk->symbols[PYTHON_CURRENT] = (uint64_t)steps[i].at.number;
+			return 0;
+		}
+	return -ENOENT;
 }
 
 static int python_fill(struct facts *facts, uint64_t loop, struct lang_runtime *runtime)

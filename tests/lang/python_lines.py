@@ -3,11 +3,9 @@
 FIRST TABLE-IN-HEX, then START:END:LINE ... (bytes of bytecode; line 0: none)."""
 import argparse
 import ast
-import asyncio.base_events
 import collections
 import dis
 import sys
-import typing
 
 
 def codes(code):
@@ -30,7 +28,7 @@ ODD = "def f(a):\n    x = (a +\n" + "\n" * 300 + "         a)\n    for i in (1,\
 ODD += "    try:\n        pass\n    finally:\n        x = 1\n" + "    x = a\n" * 400
 
 sources = [compile(ODD, "odd", "exec")]
-for module in (argparse, ast, asyncio.base_events, collections, dis, typing):
+for module in (argparse, ast, collections, dis):
     with open(module.__file__, encoding="utf-8") as file:
         sources.append(compile(file.read(), module.__file__, "exec"))
 for source in sources:
