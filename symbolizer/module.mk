@@ -36,7 +36,7 @@ RUBY_SRCS = symbolizer/lang/ruby.c symbolizer/lang/ruby_file.c symbolizer/lang/r
 	symbolizer/lang/ruby_lines.c symbolizer/lang/ruby_values.c
 PERL_SRCS = symbolizer/lang/perl.c symbolizer/lang/perl_names.c
 FACTS_SRCS = symbolizer/lang/facts.c symbolizer/lang/facts_symbols.c symbolizer/lang/facts_loop.c \
-	symbolizer/lang/facts_code.c
+	symbolizer/lang/facts_code.c symbolizer/lang/facts_ask.c
 SYMBOLIZER_SRCS += $(LANG_SRCS)
 # Code without call frame information.
 CODEGAPS_SRCS = symbolizer/codegaps.c $(CODEFLOW_SRCS)
