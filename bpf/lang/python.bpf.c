@@ -89,6 +89,9 @@ LANG_STEP int python_step(struct unwind *w)
 	__u32 form = w->runtime.fields[PYTHON_FORM], where, mark;
 	__u64 code;
 
+	/* Not Python's: ctypes, compilers of extensions, the trampolines of -X perf. */
+	if (w->script.made)
+		return lang_done(w);
 	/* There is one activation for each frame, and this one's is pushed. */
 	if (form != PYTHON_SHIM && w->script.aux[0]) {
 		w->script.aux[0] = 0;

@@ -213,6 +213,60 @@ static void every_kind_of_stack_is_told_right(void **state)
 	assert_true(done >= (pythons_n < MODES ? pythons_n : MODES) - 2);
 }
 
+/* The place of the first frame from the leaf on of this name. */
+static uint32_t find_frame(const struct live_stack *stack, const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < stack->frames_n && strcmp(stack->frames[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+static bool is_of_called_back(const char *name)
+{
+	size_t n = strlen("called_back"), length = strlen(name);
+
+	return length >= n && strcmp(name + length - n, "called_back") == 0;
+}
+
+/* Code that is in no file need not be Python's: the caller's frames stand behind it, not before. */
+static void check_made(const struct python *python)
+{
+	char *argv[] = {(char *)python->path, (char *)"-B", (char *)PROGRAM, (char *)"made", NULL};
+	struct check_workload workload;
+	struct live *live;
+
+	assert_true(check_start(&workload, argv));
+	wait_for_cpu(workload.pid);
+	live = live_open(workload.pid);
+	assert_non_null(live);
+	for (int i = 0; i < 5; i++) {
+		const struct live_stack *stack = live_sample(live, workload.pid);
+		uint32_t back = 0, made, through;
+
+		assert_non_null(stack);
+		while (back < stack->frames_n && !is_of_called_back(stack->frames[back].name))
+			back++;
+		made = find_frame(stack, "[unknown]");
+		through = find_frame(stack, "through_made_code");
+		assert_true(back < made && made < through && through < stack->frames_n);
+	}
+	live_close(live);
+	check_stop(&workload);
+}
+
+static void made_code_is_not_pythons(void **state)
+{
+	(void)state;
+	if (!pythons_n)
+		skip();
+	check_made(&pythons[0]);
+	check_made(&pythons[pythons_n - 1]);
+	for (size_t i = 1; all && i + 1 < pythons_n; i++)
+		check_made(&pythons[i]);
+}
+
 /* Named when the process has gone on: rather no name than a wrong one, and nearly always the right
  * one. */
 static void names_are_read_late(void **state)
@@ -424,6 +478,7 @@ int main(void)
 	    cmocka_unit_test(lines_are_pythons_own),
 	    cmocka_unit_test(chain_is_told_right),
 	    cmocka_unit_test(every_kind_of_stack_is_told_right),
+	    cmocka_unit_test(made_code_is_not_pythons),
 	    cmocka_unit_test(names_are_read_late),
 	};
 	int failed = cmocka_run_group_tests(tests, find_pythons, NULL);

@@ -123,6 +123,10 @@ def main_names():
     return parts.foreign_names(leaf_plain)
 
 
+def main_made():
+    return parts.through_made_code(leaf_plain)
+
+
 def main_async():
     return parts.run_async(leaf_plain)
 

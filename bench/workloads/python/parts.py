@@ -43,6 +43,21 @@ def foreign_names(function):
     return names["caf\u00e9"](function)
 
 
+def through_made_code(function):
+    """Machine code in memory of its own, with a frame pointer: it calls back what it is given."""
+    import ctypes
+    import mmap
+    code = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
+                     prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    code.write(b"\x55\x48\x89\xe5\xff\xd7\x5d\xc3")  # push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret
+    start = ctypes.addressof(ctypes.c_char.from_buffer(code))
+
+    def called_back():
+        function(1)
+    callback = ctypes.CFUNCTYPE(None)(called_back)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(start)(ctypes.cast(callback, ctypes.c_void_p))
+
+
 def run_async(function):
     import asyncio
 
