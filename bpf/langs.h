@@ -24,6 +24,6 @@ enum language {
 };
 
 /* One bit for each language whose runtimes may make code while they run (w->script.made). */
-#define LANGS_WITH_MADE (1u << LANG_PHP | 1u << LANG_RUBY)
+#define LANGS_WITH_MADE (1u << LANG_PYTHON | 1u << LANG_PHP | 1u << LANG_RUBY)
 
 #endif

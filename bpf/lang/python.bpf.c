@@ -11,6 +11,10 @@
 
 #define PYTHON_MASK (UNWIND_SCRIPT_WORDS - 1)
 
+/* What stands around the return to a trampoline, seven bytes from `call` on. */
+#define PYTHON_TRAMPOLINE      0x00c308c48348d1ffull
+#define PYTHON_TRAMPOLINE_MASK 0x00ffffffffffffffull
+
 /* A field of what was read last; field: counted from there. */
 UNWIND_INLINE __u64 python_word(const struct unwind *w, __u32 field)
 {
@@ -84,14 +88,33 @@ UNWIND_INLINE int python_push(struct unwind *w, __u64 code, __u32 where)
 	return unwind_push_script(w, code, where, cookie);
 }
 
+/*
+ * Code in no file: of ctypes or a compiler, which is nobody's business here; or with -X perf a
+ * trampoline of each function, that of 3.12 and 3.13 without a frame pointer
+ * (Python/asm_trampoline.S): sub $8,%rsp; call *%rcx; add $8,%rsp; ret. It is stepped over, because
+ * its function was just pushed.
+ */
+UNWIND_INLINE int python_made(struct unwind *w)
+{
+	__u64 *words = w->script.words;
+
+	if (w->returns && !lang_read(words, 8, w->pc - 2) &&
+	    (words[0] & PYTHON_TRAMPOLINE_MASK) == PYTHON_TRAMPOLINE &&
+	    !lang_read(words, 8, w->sp + 8)) {
+		w->pc = words[0];
+		w->sp += 16;
+		w->scripted = 0;
+	}
+	return lang_done(w);
+}
+
 LANG_STEP int python_step(struct unwind *w)
 {
 	__u32 form = w->runtime.fields[PYTHON_FORM], where, mark;
 	__u64 code;
 
-	/* Not Python's: ctypes, compilers of extensions, the trampolines of -X perf. */
 	if (w->script.made)
-		return lang_done(w);
+		return python_made(w);
 	/* There is one activation for each frame, and this one's is pushed. */
 	if (form != PYTHON_SHIM && w->script.aux[0]) {
 		w->script.aux[0] = 0;

@@ -46,7 +46,7 @@ static const struct {
 } modes[] = {
     {"handler", 6, 99}, {"native", 6, 99}, {"generator", 6, 99}, {"callback", 6, 99},
     {"reduce", 6, 99},	{"deep", 6, 99},   {"names", 6, 99},	 {"async", 6, 99},
-    {"threads", 6, 99}, {"sub", 8, 99},
+    {"threads", 6, 99}, {"sub", 8, 99},	   {"perf", 12, 99},
 };
 #define MODES (sizeof(modes) / sizeof(modes[0]))
 
@@ -158,11 +158,18 @@ static void wait_for_cpu(pid_t pid)
 
 static void check_mode(const struct python *python, const char *mode, uint32_t samples, bool late)
 {
-	char *argv[] = {(char *)python->path, (char *)"-B", (char *)PROGRAM, (char *)mode, NULL};
+	/* -X perf: any word is allowed there by versions that know nothing of it. */
+	bool perf = !strcmp(mode, "perf");
+	char *argv[] = {(char *)python->path,
+			(char *)"-B",
+			(char *)(perf ? "-Xperf" : "-Xnothing"),
+			(char *)PROGRAM,
+			(char *)(perf ? "chain" : mode),
+			NULL};
 	struct check_options options = {.samples = samples, .wait_us = 800, .late = late};
 	struct check_result result = {0};
 	struct check_workload workload;
-	char label[64];
+	char label[64], map[64];
 
 	snprintf(label, sizeof(label), "3.%u %s%s", python->minor, mode, late ? " late" : "");
 	options.label = label;
@@ -173,7 +180,10 @@ static void check_mode(const struct python *python, const char *mode, uint32_t s
 		run_threads(python, &workload, options, &result);
 	else
 		result = check_run(workload.pid, &workload.chain, options);
+	snprintf(map, sizeof(map), "/tmp/perf-%d.map", workload.pid);
 	check_stop(&workload);
+	if (perf)
+		unlink(map);
 	if (!check_passes(&result))
 		print_error("%s: %u samples, %u wrong, %u short\n", label, result.samples,
 			    result.count[CHECK_WRONG], result.count[CHECK_PREFIX]);
