@@ -30,7 +30,7 @@ class Script:
         """Whether these, (name, file, line, start line), are its chain: each stands where it called the
         next one, the last one anywhere in itself."""
         return len(frames) == len(self.frames) and all(
-            got[:2] == want[:2] and got[3] in (0, want[3]) and
+            got[:2] == want[:2] and (want[3] == 0 or got[3] in (0, want[3])) and
             (got[2] == want[2] if i + 1 < len(frames) else want[3] <= got[2] <= want[4])
             for i, (got, want) in enumerate(zip(frames, self.frames)))
 
