@@ -30,7 +30,8 @@ struct perl_state {
 	__u32 top;    /* nothing was found yet: the context may be half made */
 	__u32 closed; /* the activation has ended */
 	__u32 plain;  /* and C did not catch what dies in it: an eval there needs docatch() */
-	__u32 unused;
+	__u32 mix;    /* of the sub that was named last, for one that calls itself */
+	__u64 cv, object;
 	__u64 read[PERL_CX_READ / 8];  /* a context */
 	__u64 head[PERL_SV_BYTES / 8]; /* an SV */
 	__u64 body[(PERL_CV_END - PERL_CV_STASH) / 8];
@@ -56,6 +57,22 @@ UNWIND_INLINE int perl_global(struct unwind *w, enum perl_global which, __u64 *v
 	return lang_read(value, sizeof(*value), from);
 }
 
+/*
+ * A sub whose context is there, but is linked no longer, is just being left, and the current
+ * statement still its own. (Or it is being entered and not linked yet: the same statement then.)
+ */
+UNWIND_INLINE void perl_leaving(struct perl_state *s)
+{
+	__u64 at = s->contexts + PERL_CX_BYTES * (__u64)(s->below - 1);
+	__u32 type;
+
+	if (s->below - 1 <= s->index || lang_read(s->head, sizeof(s->head), at))
+		return;
+	type = s->head[0] & PERL_CX_TYPE;
+	if (type >= PERL_CX_SUB && type <= PERL_CX_EVAL)
+		s->cop = s->head[PERL_CX_COP / 8];
+}
+
 /* Go on with a stackinfo. 0, or it makes no sense. */
 UNWIND_INLINE int perl_enter(struct perl_state *s, __u64 stackinfo)
 {
@@ -78,7 +95,7 @@ UNWIND_INLINE int perl_begin(struct unwind *w)
 	struct perl_state *s = perl_state(w);
 	__u64 stackinfo;
 
-	s->interpreter = s->env = 0;
+	s->interpreter = s->env = s->cv = s->object = 0;
 	s->hops = s->closed = s->plain = 0;
 	s->top = 1;
 	s->sp = w->sp;
@@ -88,7 +105,10 @@ UNWIND_INLINE int perl_begin(struct unwind *w)
 		return -1;
 	if (perl_global(w, PERL_CURCOP, &s->cop) || perl_global(w, PERL_CURSTACKINFO, &stackinfo))
 		return -1;
-	return perl_enter(s, stackinfo);
+	if (perl_enter(s, stackinfo))
+		return -1;
+	perl_leaving(s);
+	return 0;
 }
 
 /* The context at s->index, into s->read. */
@@ -178,15 +198,13 @@ UNWIND_INLINE int perl_push(struct unwind *w, __u64 object, __u32 mix, __u64 nex
 	return unwind_push_script(w, object, where, cookie);
 }
 
-/*
- * What the CV of the context is called: its object, and *mix. 0: it is no sub. The name of a freed
- * GV is NULL.
- */
-UNWIND_INLINE __u64 perl_name(struct perl_state *s, __u32 *mix)
+/* What a CV is called: its object and s->mix. 0: it is no sub. The name of a freed GV is NULL. */
+UNWIND_INLINE __u64 perl_name(struct perl_state *s, __u64 cv)
 {
-	__u64 cv = s->read[PERL_CX_CV / 8], hek, stash, hek_word, gv, pair[2];
+	__u64 hek, stash, hek_word, gv, pair[2];
 	__u32 type;
 
+	s->mix = 0;
 	if (lang_read(s->head, sizeof(s->head), cv))
 		return 0;
 	type = PERL_HIGH(s->head, PERL_SV_FLAGS, 0) & PERL_SV_TYPE;
@@ -208,7 +226,7 @@ UNWIND_INLINE __u64 perl_name(struct perl_state *s, __u32 *mix)
 	}
 	if (lang_read(&hek_word, sizeof(hek_word), hek))
 		return PERL_NO_NAME;
-	*mix = perl_mix(hek, hek_word, stash);
+	s->mix = perl_mix(hek, hek_word, stash);
 	return cv;
 }
 
@@ -249,14 +267,16 @@ UNWIND_INLINE int perl_ends(const struct perl_state *s, __s32 here)
 UNWIND_INLINE int perl_sub(struct unwind *w, __s32 here)
 {
 	struct perl_state *s = perl_state(w);
-	__u64 next = s->read[PERL_CX_COP / 8], object;
-	__u32 mix = 0, top = s->top;
+	__u64 next = s->read[PERL_CX_COP / 8], cv = s->read[PERL_CX_CV / 8];
+	__u32 top = s->top;
 	int stop;
 
 	if ((s->read[0] & PERL_CX_TYPE) == PERL_CX_SUB && (s->read[0] & PERL_CX_HIDDEN))
 		return s->read[PERL_CX_RETURN / 8] ? UNWIND_GO : perl_close(w, here, 1);
-	object = perl_name(s, &mix);
-	if (!object) {
+	if (cv != s->cv)
+		s->object = perl_name(s, cv);
+	s->cv = cv;
+	if (!s->object) {
 		/* It is being made or left. */
 		s->top = 0;
 		s->cop = next;
@@ -264,7 +284,7 @@ UNWIND_INLINE int perl_sub(struct unwind *w, __s32 here)
 	}
 	if (top)
 		perl_entering(s);
-	stop = perl_push(w, object, mix, next);
+	stop = perl_push(w, s->object, s->mix, next);
 	if (stop == UNWIND_GO && perl_ends(s, here))
 		return perl_close(w, here, 1);
 	return stop;

@@ -225,7 +225,7 @@ static bool is_place(const struct check_frame *place, const struct live_frame *f
 		return false;
 	/* Text that is not there any more, or text that is not compiled yet. */
 	if (!strcmp(frame->name, "(eval)") && (!n || !strncmp(frame->file, "(eval ", 6)))
-		return frame->line <= (n ? 1 : 0);
+		return frame->line <= (n ? 2 : 0);
 	if (n < m || strcmp(frame->file + n - m, place->file) != 0)
 		return false;
 	return !strcmp(frame->name, "(eval)") ||

@@ -48,9 +48,10 @@ sub fib {
 }
 
 sub calls {
-	Shop::Report::places(['<top-level>', 1, 99], ['main::calls', 50, 55], ['main::fib', 43, 48]);
+	Shop::Report::places(['<top-level>', 1, 99], ['main::calls', 50, 56], ['main::fib', 43, 48]);
 	while (1) {
-		fib(12);
+		fib(10);
+		fib(1) for 1 .. 1000;
 	}
 }
 
