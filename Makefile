@@ -134,6 +134,7 @@ bench: all workloads
 soak: all workloads
 	$(Q)bench/soak
 	$(Q)STORM_SECONDS=1800 tests/e2e/31-storm
+	$(Q)HOSTILE_SILENT=1 tests/e2e/39-hostile-scripts
 
 format:
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')

@@ -15,7 +15,9 @@ class Script:
         self.frames = None
 
     def wait(self):
-        """Until it has told."""
+        """Until it has told, which it does once."""
+        if self.frames:
+            return
         self.frames = []
         for line in self.process.stdout:
             word, *fields = line.decode().rstrip("\n").split("\t")
@@ -59,7 +61,7 @@ def scripts_of(request, language):
             if text[p["sample_type"]["type_strindex"]] != "samples":
                 continue
             for s in p["samples"]:
-                stack = [locations[i] for i in d["stack_table"][s["stack_index"]].get("location_indices", [])]
+                stack = [locations[i] for i in d["stack_table"][s.get("stack_index", 0)].get("location_indices", [])]
                 count = sum(s["values"]) if s.get("values") else len(s["timestamps_unix_nano"])
                 out.append((name, [f for kind, lines in reversed(stack) if kind == language for f in reversed(lines)],
                             [f[0] for _, lines in reversed(stack) for f in reversed(lines)], count))
