@@ -12,8 +12,7 @@
 #include "bpf/lang.bpf.h"
 #include "bpf/lang/perl.h"
 
-#define PERL_HOPS     4	  /* contexts and stackinfos that push nothing, in a step */
-#define PERL_HOPS_MAX 512 /* the same, in a stack */
+#define PERL_HOPS_MAX 512 /* contexts and stackinfos that push nothing, in a stack */
 #define PERL_CONTEXTS (1 << 24)
 #define PERL_ENVS     16
 
@@ -350,6 +349,7 @@ LANG_STEP int perl_step(struct unwind *w)
 {
 	struct perl_state *s = perl_state(w);
 	__u32 slots = w->slots;
+	int stop;
 
 	if (w->script.made)
 		return lang_done(w);
@@ -359,13 +359,8 @@ LANG_STEP int perl_step(struct unwind *w)
 	} else if (s->closed && perl_next(w)) {
 		return lang_done(w);
 	}
-	for (int i = 0; i < PERL_HOPS; i++) {
-		int stop = perl_hop(w);
-
-		if (stop != UNWIND_GO || w->slots != slots || w->unwinder == UNWIND_NATIVE)
-			return stop;
-		if (++s->hops > PERL_HOPS_MAX)
-			return lang_lost(w);
-	}
-	return UNWIND_GO;
+	stop = perl_hop(w);
+	if (stop != UNWIND_GO || w->slots != slots || w->unwinder == UNWIND_NATIVE)
+		return stop;
+	return ++s->hops > PERL_HOPS_MAX ? lang_lost(w) : UNWIND_GO;
 }
