@@ -34,10 +34,11 @@ enum {
 _Static_assert(RUBY_WINDOW_WORDS + RUBY_BODY_WORDS <= UNWIND_SCRIPT_WORDS, "room for both");
 
 /* Enclosing blocks that are followed to the method that they are in. */
-#define RUBY_BLOCKS_MAX 16
+#define RUBY_BLOCKS_MAX 8
 
-/* How far code that a runtime has made may return into: it is called by the loop's neighbours. */
-#define RUBY_NEAR (16ull << 20)
+/* Made code is called by the loop and by functions of the same source file (vm.c), so far away. */
+#define RUBY_NEAR  (512ull << 10)
+#define RUBY_SAVED 3
 
 enum ruby_frame_flag {
 	RUBY_LOCAL = 0x2, /* the environment of a method, not of a block in it */
@@ -132,61 +133,60 @@ UNWIND_INLINE __u64 ruby_find_entry(struct ruby_env env, __u64 *entry)
 	return (entry[RUBY_ENTRY_FLAGS] & RUBY_IMEMO_MASK) == RUBY_IMEMO_ENTRY ? env.entry : 0;
 }
 
-/* Where made code, which stands where the loop would, returns to, and its caller's registers. */
-struct ruby_caller {
-	__u64 fp, pc, sp;
-};
-
 UNWIND_INLINE int ruby_is_near(const struct unwind *w, __u64 pc)
 {
-	return pc - lang_address(w, w->runtime.bias + w->runtime.loops[0].start) + RUBY_NEAR <=
-	       2 * RUBY_NEAR;
+	__u64 loop = lang_address(w, w->runtime.bias + w->runtime.loops[0].start);
+
+	return pc - loop + RUBY_NEAR <= 2 * RUBY_NEAR;
 }
 
 /*
- * It is called by the loop or by what runs the loop. YJIT of 3.1 and 3.2 and RJIT of 3.3 save three
- * registers, later ones keep frame pointers, too. Neither: it is somebody else's, as are the
- * trampolines of libffi.
+ * Made code, which stands where the loop would: above how many words is its return address? YJIT of
+ * 3.1 and 3.2 and RJIT of 3.3 save three registers, one after the other. -1: not found.
  */
-UNWIND_INLINE int ruby_find_caller(const struct unwind *w, struct ruby_caller *caller)
+UNWIND_INLINE int ruby_find_return(const struct unwind *w, __u64 words[RUBY_SAVED + 1])
 {
-	if (!lang_read(&caller->pc, sizeof(caller->pc), w->sp + 24) &&
-	    ruby_is_near(w, caller->pc)) {
-		caller->fp = w->fp;
-		caller->sp = w->sp + 32;
-		return 1;
-	}
-	if (!(w->known & UNWIND_KNOWS_FP) || lang_read(caller, 16, w->fp) ||
-	    !ruby_is_near(w, caller->pc))
-		return 0;
-	caller->sp = w->fp + 16;
-	return 1;
+	if (lang_read(words, 8 * (RUBY_SAVED + 1), w->sp))
+		return -1;
+	for (int i = RUBY_SAVED; i >= 0; i--)
+		if (ruby_is_near(w, words[i]))
+			return i;
+	return -1;
 }
 
-UNWIND_INLINE void ruby_leave_made(struct unwind *w)
-{
-	struct ruby_caller caller;
-
-	w->script.begun &= ~RUBY_OURS;
-	if (!w->script.made || !ruby_find_caller(w, &caller))
-		return;
-	w->pc = caller.pc;
-	w->sp = caller.sp;
-	w->fp = caller.fp;
-	w->returns = 1;
-	w->known &= UNWIND_KNOWS_FP;
-	w->script.aux[RUBY_MADE] = w->slots + 1;
-}
-
-/* Once in an activation. */
+/*
+ * Once in an activation: is it the runtime's? Later releases keep frame pointers, too. Neither: it
+ * is somebody else's, as are the trampolines of libffi.
+ */
 UNWIND_INLINE int ruby_is_made(struct unwind *w)
 {
-	struct ruby_caller caller;
+	__u64 words[RUBY_SAVED + 1], pc;
 
-	if (!(w->script.begun & RUBY_OURS) && !ruby_find_caller(w, &caller))
+	if (w->script.begun & RUBY_OURS)
+		return 1;
+	if (ruby_find_return(w, words) < 0 &&
+	    (!(w->known & UNWIND_KNOWS_FP) || lang_read(&pc, sizeof(pc), w->fp + 8) ||
+	     !ruby_is_near(w, pc)))
 		return 0;
 	w->script.begun |= RUBY_OURS;
 	return 1;
+}
+
+/* With a frame pointer the native walk goes on by itself. */
+UNWIND_INLINE void ruby_leave_made(struct unwind *w)
+{
+	__u64 words[RUBY_SAVED + 1];
+	int i = ruby_find_return(w, words);
+
+	w->script.begun &= ~RUBY_OURS;
+	w->script.aux[RUBY_MADE] = w->slots + 2;
+	if (i < 0)
+		return;
+	w->pc = words[i & 3];
+	w->sp += 8 * (__u64)(i + 1);
+	w->returns = 1;
+	w->known &= UNWIND_KNOWS_FP;
+	w->script.aux[RUBY_MADE] = w->slots + 1;
 }
 
 /*
@@ -202,77 +202,94 @@ UNWIND_INLINE int ruby_called_made(struct unwind *w)
 	return slots && slots == w->slots;
 }
 
-UNWIND_INLINE int ruby_done(struct unwind *w)
-{
-	ruby_leave_made(w);
-	return lang_done(w);
-}
+/* What to push of a control frame. */
+struct ruby_frame {
+	__u64 object, cookie;
+	__u32 where;
+};
 
-UNWIND_INLINE int ruby_lost(struct unwind *w)
-{
-	ruby_leave_made(w);
-	return lang_lost(w);
-}
+enum ruby_verdict {
+	RUBY_SKIP, /* it is none that scripts see */
+	RUBY_PUSH,
+	RUBY_LAST, /* the same; with it the activation ends */
+	RUBY_NONE, /* there is no further control frame */
+	RUBY_LOST,
+};
 
-UNWIND_INLINE int ruby_push_code(struct unwind *w, const struct ruby_control *control,
-				 const struct ruby_env *env, int innermost)
+/* entry_at: 0, or where it lies. */
+UNWIND_INLINE int ruby_code(struct unwind *w, const struct ruby_control *control, __u64 flags,
+			    __u64 entry_at, const __u64 *entry, struct ruby_frame *frame)
 {
-	__u64 *body = &w->script.words[RUBY_WINDOW_WORDS], entry[RUBY_ENTRY_WORDS];
-	__u64 at, position, method, check;
-	int stop;
+	__u64 *body = &w->script.words[RUBY_WINDOW_WORDS], position, check;
 
-	if (lang_read(&at, sizeof(at), control->iseq + 16) ||
-	    lang_read(body, 8 * RUBY_BODY_WORDS, at))
-		return ruby_lost(w);
+	if (lang_read(&frame->object, sizeof(frame->object), control->iseq + 16) ||
+	    lang_read(body, 8 * RUBY_BODY_WORDS, frame->object))
+		return RUBY_LOST;
 	position = (control->pc - body[RUBY_BODY_ENCODED]) / 8;
-	/* C has made the frame, and not yet called the loop that is to run it: this one is a
-	 * caller's. */
-	if (innermost && position == 0 && (env->flags & RUBY_FINISH) && w->slots)
-		return UNWIND_GO;
+	/* C made it, and has yet to call the loop that is to run it: this loop is a caller's. */
+	if (position == 0 && (flags & RUBY_FINISH) && !(w->script.begun & RUBY_PASSED) && w->slots)
+		return RUBY_SKIP;
 	/* Beyond the code lies what a JIT has left there. */
 	if (position > body[RUBY_BODY_HEAD] >> 32 || position > RUBY_POSITION_NONE)
 		position = RUBY_POSITION_NONE;
-	method = ruby_find_entry(*env, entry);
-	check = ruby_check(body, method ? entry : NULL);
-	stop = unwind_push_script(w, at, ruby_where((__u32)position, check),
-				  ruby_cookie(method, check));
-	return stop == UNWIND_GO && (env->flags & RUBY_FINISH) ? ruby_done(w) : stop;
+	check = ruby_check(body, entry_at ? entry : NULL);
+	frame->where = ruby_where((__u32)position, check);
+	frame->cookie = ruby_cookie(entry_at, check);
+	return flags & RUBY_FINISH ? RUBY_LAST : RUBY_PUSH;
 }
 
-UNWIND_INLINE int ruby_push_function(struct unwind *w, const struct ruby_env *env, int innermost)
+UNWIND_INLINE int ruby_function(const struct unwind *w, __u64 entry_at, const __u64 *entry,
+				struct ruby_frame *frame)
 {
-	__u64 entry[RUBY_ENTRY_WORDS], method = ruby_find_entry(*env, entry), check;
+	__u64 check = ruby_check(NULL, entry);
 
-	if (!method)
-		return innermost ? UNWIND_GO : unwind_push_script(w, 0, 0, 0);
-	check = ruby_check(NULL, entry);
-	return unwind_push_script(w, method | RUBY_FRAME_C, (__u32)check,
-				  ruby_c_cookie(w->runtime_base, check));
+	/* The innermost one may be half made. Otherwise it is there, but not known. */
+	if (!entry_at)
+		return w->script.begun & RUBY_PASSED ? RUBY_PUSH : RUBY_SKIP;
+	frame->object = entry_at | RUBY_FRAME_C;
+	frame->where = (__u32)check;
+	frame->cookie = ruby_c_cookie(w->runtime_base, check);
+	return RUBY_PUSH;
 }
 
-/* The innermost frame may be half made: then it is left out. */
-LANG_STEP int ruby_step(struct unwind *w)
+UNWIND_INLINE int ruby_look(struct unwind *w, struct ruby_frame *frame)
 {
+	__u64 entry[RUBY_ENTRY_WORDS] = {0}, entry_at;
 	struct ruby_control control;
 	struct ruby_env env;
-	int innermost;
+
+	if (!(w->script.begun & RUBY_FOUND) && ruby_begin(w))
+		return RUBY_LOST;
+	if (w->script.at >= w->script.aux[RUBY_END])
+		return RUBY_NONE;
+	if (ruby_read_control(w, &control))
+		return RUBY_LOST;
+	w->script.at += w->runtime.fields[RUBY_CONTROL_BYTES];
+	if (lang_read(&env, sizeof(env), control.ep - 16))
+		return w->script.begun & RUBY_PASSED ? RUBY_LOST : RUBY_SKIP;
+	if (control.iseq ? !control.pc : (env.flags & RUBY_MAGIC) != RUBY_CFUNC)
+		return RUBY_SKIP;
+	entry_at = ruby_find_entry(env, entry);
+	return control.iseq ? ruby_code(w, &control, env.flags, entry_at, entry, frame)
+			    : ruby_function(w, entry_at, entry, frame);
+}
+
+LANG_STEP int ruby_step(struct unwind *w)
+{
+	struct ruby_frame frame = {0, 0, 0};
+	int verdict, stop = UNWIND_GO;
 
 	if (w->script.made ? !ruby_is_made(w) : ruby_called_made(w))
 		return lang_done(w);
-	if (!(w->script.begun & RUBY_FOUND) && ruby_begin(w))
-		return ruby_lost(w);
-	innermost = !(w->script.begun & RUBY_PASSED);
+	verdict = ruby_look(w, &frame);
 	w->script.begun |= RUBY_PASSED;
-	if (w->script.at >= w->script.aux[RUBY_END])
-		return ruby_done(w);
-	if (ruby_read_control(w, &control))
-		return ruby_lost(w);
-	w->script.at += w->runtime.fields[RUBY_CONTROL_BYTES];
-	if (lang_read(&env, sizeof(env), control.ep - 16))
-		return innermost ? UNWIND_GO : ruby_lost(w);
-	if (control.iseq && control.pc)
-		return ruby_push_code(w, &control, &env, innermost);
-	if (!control.iseq && (env.flags & RUBY_MAGIC) == RUBY_CFUNC)
-		return ruby_push_function(w, &env, innermost);
-	return UNWIND_GO;
+	if (verdict == RUBY_LOST)
+		stop = lang_lost(w);
+	else if (verdict == RUBY_PUSH || verdict == RUBY_LAST)
+		stop = unwind_push_script(w, frame.object, frame.where, frame.cookie);
+	if (verdict == RUBY_SKIP || verdict == RUBY_PUSH || stop != UNWIND_GO)
+		return stop;
+	if (w->script.made)
+		ruby_leave_made(w);
+	return lang_done(w);
 }
