@@ -29,7 +29,7 @@
 #include <stdio.h>
 
 #define VERSION (RUBY_API_VERSION_MAJOR * 100 + RUBY_API_VERSION_MINOR)
-#if VERSION < 300
+#if VERSION < 301
 #define EMBEDDED ary
 #else
 #define EMBEDDED embed.ary
@@ -64,12 +64,11 @@ int main(void)
 	printf("\t    .thread_id = %#zx,\n", offsetof(rb_thread_t, thread_id));
 #endif
 	printf("\t    .ec_thread = %#zx,\n", offsetof(rb_execution_context_t, thread_ptr));
-	printf("\t    .cfp_bytes = %#zx,\n", sizeof(rb_control_frame_t));
+	printf("\t    .control_bytes = %#zx,\n", sizeof(rb_control_frame_t));
 	printf("\t    .insns_info = %#x,\n", BODY(insns_info.body));
 	printf("\t    .insns_size = %#x,\n", BODY(insns_info.size));
 	printf("\t    .insns_index = %#x,\n", BODY(insns_info.succ_index_table));
 	printf("\t    .insn_bytes = %zu,\n", sizeof(struct iseq_insn_info_entry));
-	printf("\t    .local_iseq = %#x,\n", BODY(local_iseq));
 	printf("\t    .line_is_value = %d,\n",
 	       (int)(sizeof(((rb_iseq_location_t *)0)->first_lineno) == 8));
 	printf("\t    .last_op_id = %d,\n", tLAST_OP_ID);

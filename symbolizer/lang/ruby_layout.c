@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Made with tools/ruby-layout.c out of the headers of 2.7.4, 3.1.2 and 3.3.8, as Debian configures
- * them. A release of the same minor version may not change them: C extensions include vm_core.h's
- * structures through debuggers and profilers, but nothing promises that, so that what the file
- * itself says (ec_thread) is compared with it (ruby_file.c).
+ * Made with tools/ruby-layout.c out of the headers of 2.7.4, 3.1.2 and 3.3.8 as Debian configures
+ * them, and of 3.0.2 as Ubuntu does. Nobody promises that a release of the same minor version has
+ * the same: what the file itself says (ec_thread) is compared (ruby_file.c).
  */
 #include "symbolizer/lang/ruby_layout.h"
 
@@ -21,7 +20,18 @@ static const struct ruby_layout layouts[] = {
 	.insns_size = 0x88,
 	.insns_index = 0x90,
 	.insn_bytes = 8,
-	.local_iseq = 0xb0,
+	.last_op_id = 168,
+	.string_embedded = 0x10,
+	.line_is_value = true,
+    },
+    {
+	.version = RUBY_VERSION(3, 0),
+	.ec_thread = 0x38,
+	.control_bytes = 0x38,
+	.insns_info = 0x78,
+	.insns_size = 0x88,
+	.insns_index = 0x90,
+	.insn_bytes = 8,
 	.last_op_id = 168,
 	.string_embedded = 0x10,
 	.line_is_value = true,
@@ -34,7 +44,6 @@ static const struct ruby_layout layouts[] = {
 	.insns_size = 0x88,
 	.insns_index = 0x90,
 	.insn_bytes = 12,
-	.local_iseq = 0xb0,
 	.last_op_id = 169,
 	.string_embedded = 0x10,
 	.line_is_value = true,
@@ -47,7 +56,6 @@ static const struct ruby_layout layouts[] = {
 	.insns_size = 0x80,
 	.insns_index = 0x88,
 	.insn_bytes = 12,
-	.local_iseq = 0xa8,
 	.last_op_id = 169,
 	.string_embedded = 0x18,
 	.class_path = 0x98,

@@ -15,7 +15,6 @@ struct ruby_layout {
 	uint32_t insns_size;	/* how many, */
 	uint32_t insns_index;	/* and which of them is for what (struct succ_index_table) */
 	uint32_t insn_bytes;	/* of an iseq_insn_info_entry */
-	uint32_t local_iseq;	/* in rb_iseq_constant_body: the method around a block */
 	uint32_t last_op_id;	/* up to here an ID is its own serial number */
 	uint32_t
 	    string_embedded; /* in RString; behind its length, or the length is among the flags */
