@@ -10,8 +10,9 @@
 
 #define WIDE	       0xffffffffu
 #define HEAD_BYTES_MAX 32
-/* Ranges of different units that overlap are an error of somebody's; a few are looked at. */
-#define BACK_MAX 8
+/* Ranges in one another: an inline function of many units is each one's. More are somebody's error.
+ */
+#define AROUND_MAX 64
 
 struct building {
 	struct dwarfmap *map;
@@ -39,7 +40,8 @@ static bool map_add(void *arg, uint64_t start, uint64_t end)
 		b->err = dwarflimit_grow(b->limit, (void **)&map->ranges, map->ranges_n, &b->room,
 					 sizeof(*map->ranges));
 	if (b->err == 0)
-		map->ranges[map->ranges_n++] = (struct dwarfmap_range){start, end, b->unit};
+		map->ranges[map->ranges_n++] =
+		    (struct dwarfmap_range){start, end, b->unit, DWARFMAP_NONE};
 	return !b->err;
 }
 
@@ -153,6 +155,18 @@ static int range_compare(const void *a, const void *b)
 	return x->unit < y->unit ? -1 : x->unit > y->unit;
 }
 
+/* Which ones stand in which. */
+static void map_nest(struct dwarfmap *map)
+{
+	for (uint32_t i = 1; i < map->ranges_n; i++) {
+		uint32_t around = i - 1;
+
+		while (around != DWARFMAP_NONE && map->ranges[around].end <= map->ranges[i].end)
+			around = map->ranges[around].around;
+		map->ranges[i].around = around;
+	}
+}
+
 int dwarfmap_build(struct dwarfmap *map, struct dwarffile *file, struct dwarflimit *limit)
 {
 	struct building b = {.map = map, .file = file, .limit = limit};
@@ -171,6 +185,7 @@ int dwarfmap_build(struct dwarfmap *map, struct dwarffile *file, struct dwarflim
 	free(b.covered);
 	if (map->ranges_n)
 		qsort(map->ranges, map->ranges_n, sizeof(*map->ranges), range_compare);
+	map_nest(map);
 	return b.err ? b.err : map->ranges_n ? 0 : -ENOENT;
 }
 
@@ -197,8 +212,11 @@ uint32_t dwarfmap_find(const struct dwarfmap *map, uint64_t address)
 		else
 			high = middle;
 	}
-	for (uint32_t i = 0; i < BACK_MAX && i < low; i++)
-		if (address < map->ranges[low - 1 - i].end)
-			return map->ranges[low - 1 - i].unit;
+	low--; /* DWARFMAP_NONE: they all begin behind it */
+	for (uint32_t i = 0; i < AROUND_MAX && low != DWARFMAP_NONE; i++) {
+		if (address < map->ranges[low].end)
+			return map->ranges[low].unit;
+		low = map->ranges[low].around;
+	}
 	return DWARFMAP_NONE;
 }

@@ -16,7 +16,8 @@
 
 struct dwarfmap_range {
 	uint64_t start, end;
-	uint32_t unit; /* its number in the file's list */
+	uint32_t unit;	 /* its number in the file's list */
+	uint32_t around; /* the nearest before it that ends later; DWARFMAP_NONE */
 };
 
 struct dwarfmap {

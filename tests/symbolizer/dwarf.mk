@@ -34,6 +34,13 @@ $(eval $(call dwarf_program,gcc-x4,g++ -gdwarf-4,$(DWARF_CXX)))
 $(eval $(call dwarf_program,gcc-x-packed,g++ -gdwarf-5 -gz,$(DWARF_CXX)))
 $(eval $(call dwarf_program,clang-x4,$(CLANG)++ -gdwarf-4,$(DWARF_CXX)))
 $(eval $(call dwarf_program,clang-x-dropped,$(CLANG)++ -gdwarf-5 -ffunction-sections -Wl$(comma)--gc-sections,$(DWARF_CXX)))
+# One unit's code with holes that are the other's too.
+DWARF_PROGRAMS += $(DWARF_DIR)/gcc-x-comdat
+$(DWARF_DIR)/gcc-x-comdat: $(DWARF_HERE)/dwarf_comdat.cc
+	$(call say,CC,gcc-x-comdat)
+	@mkdir -p $(@D)
+	$(Q)for n in FIRST SECOND; do g++ -g -O2 -ffunction-sections -falign-functions=1 -fno-toplevel-reorder \
+		-D$$n -c -o $@-$$n.o $< || exit 1; done; g++ -o $@.new $@-FIRST.o $@-SECOND.o && mv $@.new $@
 # The .dwo files lie beside the objects.
 define dwarf_split_program
 DWARF_PROGRAMS += $(DWARF_DIR)/$1
