@@ -43,9 +43,8 @@ int segment_create(struct segment *segment, const char *name, size_t bytes)
 	    fcntl(segment->rw, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		goto fail;
 	segment->ro = segment_reopen(segment->rw);
-	if (segment->ro < 0)
-		goto fail;
-	return 0;
+	if (segment->ro >= 0)
+		return 0;
 fail:
 	err = -errno;
 	segment_close(segment);
