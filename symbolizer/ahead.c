@@ -5,6 +5,8 @@
 
 #include "symbolizer/lang/lang.h"
 
+#define AGAIN_NS 5000000000ull /* a file is looked at again */
+
 /* "php8.2", "libphp.so": by its name, as it is only about when it is looked at. */
 static bool ahead_may_be_runtime(const struct file *file)
 {
@@ -18,7 +20,8 @@ static bool ahead_may_be_runtime(const struct file *file)
 	return false;
 }
 
-/* From the end on: libraries lie behind the program. */
+/* From the end on: libraries lie behind the program. What was sent may have been refused for want
+ * of room. */
 static void ahead_look(struct filetables *tables, const struct process *process, bool runtimes)
 {
 	bool missing = true;
@@ -27,8 +30,8 @@ static void ahead_look(struct filetables *tables, const struct process *process,
 		uint32_t file_id = process->ranges[i].file_id;
 		struct file *file = file_id ? files_get(tables->files, file_id) : NULL;
 
-		if (!file || file->table || file->table_none || file->table_sent_ns ||
-		    file->refused || (runtimes && !ahead_may_be_runtime(file)))
+		if (!file || file->refused || (runtimes && !ahead_may_be_runtime(file)) ||
+		    (file->table_sent_ns && tables->now_ns < file->table_sent_ns + AGAIN_NS))
 			continue;
 		filetable_get(tables, file_id, &missing);
 		if (missing)
@@ -44,7 +47,7 @@ void ahead_stack(struct filetables *tables, const struct process *process)
 }
 
 void ahead_frames(struct filetables *tables, const struct process *process,
-		  const struct frame *frames, uint32_t n)
+		  const struct frame *frames, uint32_t n, bool deferred)
 {
 	bool made = false, scripts = false;
 
@@ -53,5 +56,5 @@ void ahead_frames(struct filetables *tables, const struct process *process,
 		scripts = scripts || frames[i].kind == FRAME_SCRIPT;
 	}
 	if (made && !scripts)
-		ahead_look(tables, process, true);
+		ahead_look(tables, process, !deferred);
 }

@@ -18,9 +18,10 @@ void ahead_stack(struct filetables *tables, const struct process *process);
 /*
  * These are the frames of a sample. If there is code among them that lies in no file, and no frame
  * of a script: the runtime that may have made it is known to BPF by the table of its file, which no
- * frame is in where all of the time is spent in code that it made.
+ * frame is in where all of the time is spent in code that it made. deferred: BPF may know it, and
+ * not get further.
  */
 void ahead_frames(struct filetables *tables, const struct process *process,
-		  const struct frame *frames, uint32_t n);
+		  const struct frame *frames, uint32_t n, bool deferred);
 
 #endif

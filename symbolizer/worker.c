@@ -380,7 +380,7 @@ static bool worker_sample(struct worker *w)
 	    worker_wait_for_memory(w, process, user, user_n))
 		return false;
 	if (process_ranges_hold(process, view.record->exec_id))
-		ahead_frames(&w->tables, process, user, user_n);
+		ahead_frames(&w->tables, process, user, user_n, view.deferred);
 	process_name(process, view.record->comm, view.record->pid == view.record->tid);
 	if (worker_define(w, &view, process, user, user_n, &process_id, &stack_id)) {
 		books_count(w, C_lost_symbolizer_log_full);
