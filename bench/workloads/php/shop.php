@@ -3,21 +3,19 @@
 namespace Shop;
 
 /*
- * The chain as PHP sees it, for tests/lang/check.h. The one that calls this burns from its $first line to
- * its $last, or in the function of C. Code that the JIT makes from whole functions knows where they begin
- * and no more.
+ * The chain as PHP sees it, for tests/lang/check.h. The one that calls this burns by itself, or in a function
+ * of C that it calls two lines further on.
  */
-function describe(int $first, int $last, string $function_of_c = ''): void
+function describe(string $function_of_c = ''): void
 {
     $entries = debug_backtrace(0);
-    $jit = function_exists('opcache_get_status') ? opcache_get_status(false)['jit'] ?? [] : [];
-    if ($jit['on'] ?? false)
-        $first = (new \ReflectionFunction($entries[1]['function']))->getStartLine();
+    $last = new \ReflectionFunction($entries[1]['function']);
     echo "frame\t{main}\t", place(end($entries)), "\t0\t0\n";
     /* An entry says where it was called: that is where the one before is. */
     for ($i = count($entries) - 1; $i > 1; $i--)
         echo "frame\t", name($entries[$i]), "\t", place($entries[$i - 1]), "\t0\t0\n";
-    echo "frame\t", $entries[1]['function'], "\tshop.php\t", $function_of_c ? $last : 0, "\t$first\t$last\n";
+    echo "frame\t", $last->name, "\t", __FILE__, "\t", $function_of_c ? $entries[0]['line'] + 2 : 0, "\t",
+        $last->getStartLine(), "\t", $last->getEndLine(), "\n";
     if ($function_of_c)
         echo "frame\t$function_of_c\t\t0\t0\t0\n";
     echo "ready\n";
@@ -34,7 +32,7 @@ function name(array $entry): string
 /* What C calls has none. */
 function place(array $called): string
 {
-    return isset($called['line']) ? basename($called['file']) . "\t" . $called['line'] : "\t0";
+    return isset($called['line']) ? $called['file'] . "\t" . $called['line'] : "\t0";
 }
 
 interface Sells
@@ -110,7 +108,7 @@ function leaf(string $how): int
 
 function burn_loop(): int
 {
-    describe(__LINE__ + 1, __LINE__ + 6);
+    describe();
     for ($x = 1;;)
         for ($i = 0; $i < 1000000; $i++) {
             $x = ($x * 5 +
@@ -123,7 +121,7 @@ function burn_loop(): int
 function burn_hash(): int
 {
     $text = str_repeat('abc', 3000000);
-    describe(__LINE__ + 2, __LINE__ + 2, 'hash');
+    describe('hash');
     for (;;)
         hash('sha256', $text);
 }
@@ -132,7 +130,7 @@ function burn_regex(): int
 {
     ini_set('pcre.backtrack_limit', '1000000000');
     $text = str_repeat('a', 22) . 'b';
-    describe(__LINE__ + 2, __LINE__ + 2, PHP_VERSION_ID < 80400 ? 'preg_match' : '');
+    describe(PHP_VERSION_ID < 80400 ? 'preg_match' : '');
     for (;;)
         preg_match('/^(a+)*$/', $text);
 }
