@@ -189,12 +189,28 @@ static void wait_for_threads(int n)
 	}
 }
 
+static bool has_threads(void)
+{
+	char text[2048] = "";
+
+	for (int i = 0; i < options.command_n; i++) {
+		strncat(text, options.command[i], sizeof(text) - strlen(text) - 1);
+		strncat(text, " ", sizeof(text) - strlen(text) - 1);
+	}
+	strncat(text, "-MConfig -e 'exit !$Config{useithreads}'", sizeof(text) - strlen(text) - 1);
+	return system(text) == 0;
+}
+
 static void test_threads(void **state)
 {
 	pid_t tids[THREADS_MAX];
 	uint32_t n, seen = 0;
 
 	(void)state;
+	if (!has_threads()) {
+		print_message("this Perl is built without threads\n");
+		skip();
+	}
 	start("threads");
 	wait_for_threads(3);
 	n = live_threads(workload.pid, tids, THREADS_MAX);
