@@ -23,7 +23,7 @@
 #include "tests/bpf/rig.h"
 
 /* What the verifier may have to walk. More costs start-up time and room on older kernels. */
-#define INSNS_BUDGET 15000
+#define INSNS_BUDGET 25000
 #define RING_BYTES (1u << 22)
 #define TICK_NS 10000000ull
 
