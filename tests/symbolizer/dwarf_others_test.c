@@ -82,8 +82,8 @@ static const struct {
 		    {50, 50, 0}},
     [NO_FUNCTION] =
 	{"no function",
-	 "-flto leaves marks (no type, in no code) whose addresses are inside of functions; the "
-	 "other one takes them for functions",
+	 "the other one's name is no function's symbol: -flto leaves marks (no type, in no code) "
+	 "inside of functions, and of two constructors with the same code one has a symbol",
 	 {250, 0, 0}},
     [NAME_OF_SYMBOL] =
 	{"symbol",
