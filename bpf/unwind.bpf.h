@@ -59,7 +59,7 @@ UNWIND_INLINE void unwind_start(struct unwind *w, const struct record_regs *regs
 	w->runtime_file = 0;
 	w->made_by = 0;
 	w->thread_pointer = 0;
-	w->script.at = w->script.begun = w->script.ended = w->script.made = 0;
+	w->script.at = w->script.begun = w->script.ended = w->script.made = w->script.file = 0;
 	__builtin_memset(w->script.aux, 0, sizeof(w->script.aux));
 	w->last.start = w->last.end = 0;
 	w->file.file_id = 0;
@@ -250,6 +250,20 @@ UNWIND_INLINE int unwind_native(struct unwind *w)
 	return w->file.flags & BPF_FILE_DEFER ? STOP_DEFERRED : unwind_frame_pointer(w);
 }
 
+/*
+ * What is kept from step to step is of the first runtime in a stack. Of another one (Perl in a Python
+ * program) it is only said that something runs here.
+ */
+UNWIND_INLINE int unwind_first_script(struct unwind *w)
+{
+	if (!w->script.file)
+		w->script.file = w->runtime_file;
+	if (w->script.file == w->runtime_file)
+		return unwind_script(w);
+	w->unwinder = UNWIND_NATIVE;
+	return unwind_push_script(w, 0, 0, 0);
+}
+
 /* The callback of bpf_loop; 1 ends the loop. context points to a struct unwind *. */
 static long unwind_step(__u64 index, void *context)
 {
@@ -262,7 +276,7 @@ static long unwind_step(__u64 index, void *context)
 		stop = unwind_native(w);
 		break;
 	case UNWIND_SCRIPT:
-		stop = unwind_script(w);
+		stop = unwind_first_script(w);
 		break;
 	default:
 		stop = STOP_BAD_ROW;

@@ -38,7 +38,7 @@ struct unwind_script {
 	__u32 begun;  /* the language's too; what it needs of the thread is found */
 	__u32 ended;  /* there is nothing more in this stack */
 	__u32 made;   /* the walk stands in code that the runtime has made */
-	__u32 unused;
+	__u32 file;   /* whose all this is: the file id of the first runtime in this stack; 0 = nobody's */
 	__u64 words[UNWIND_SCRIPT_WORDS]; /* to read into: the BPF stack is small */
 };
 

@@ -88,11 +88,12 @@ UNWIND_INLINE const __u32 *unwind_word(const struct unwind *w, const __u32 *chun
 	return index < image->table_n ? &chunk[index] : NULL;
 }
 
-/* The memory of the process as it was then is not here. */
+#define IMAGE_SCRIPT 0x5c417 /* the object of every script frame */
+
 UNWIND_INLINE int unwind_script(struct unwind *w)
 {
 	w->unwinder = UNWIND_NATIVE;
-	return unwind_push_script(w, 0, 0, 0);
+	return unwind_push_script(w, IMAGE_SCRIPT, 0, 0);
 }
 
 static inline void image_add_range(struct image *image, uint64_t start, uint64_t bytes, uint64_t offset,

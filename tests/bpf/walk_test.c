@@ -244,6 +244,35 @@ static void test_unknown_unwinder_ends_the_walk(void **state)
 	assert_int_equal(image.walk.slots, 0);
 }
 
+/* A step that pushes for the runtime of this file; the object of what it pushed. */
+static uint64_t step_of_runtime(struct image *image, uint32_t file)
+{
+	struct unwind *w = &image->walk;
+	uint32_t slot = w->slots;
+
+	w->unwinder = UNWIND_SCRIPT;
+	w->runtime_file = file;
+	assert_int_equal(unwind_step(0, &w), 0);
+	assert_int_equal(w->slots, slot + 2);
+	assert_int_equal(image->frames[slot].kind, FRAME_SCRIPT);
+	assert_int_equal(image->frames[slot].file_id, file);
+	return image->frames[slot].addr;
+}
+
+/* What a walker keeps is of one runtime: another one in the same stack must not go on from it. */
+static void test_second_runtime_has_no_frames(void **state)
+{
+	static struct image image;
+
+	(void)state;
+	image_init(&image, 4);
+	unwind_start(&image.walk, &image.regs, 0, image.ranges_n);
+	assert_int_equal(step_of_runtime(&image, 7), IMAGE_SCRIPT);
+	assert_int_equal(step_of_runtime(&image, 9), 0);
+	assert_int_equal(image.walk.unwinder, UNWIND_NATIVE);
+	assert_int_equal(step_of_runtime(&image, 7), IMAGE_SCRIPT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +290,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_slices),
 		cmocka_unit_test(test_hostile_tables_and_stacks),
 		cmocka_unit_test(test_unknown_unwinder_ends_the_walk),
+		cmocka_unit_test(test_second_runtime_has_no_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
