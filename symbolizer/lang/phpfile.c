@@ -131,7 +131,7 @@ int phpfile_recognize(struct elffile *elf, const char *module, struct lang_runti
 {
 	struct table_runtime *walk = &runtime->walk;
 	const struct phpfile_layout *layout;
-	struct facts_symbol loop, globals;
+	struct facts_symbol loop, globals, scope;
 	uint64_t start, end;
 	struct facts facts;
 	bool zts;
@@ -156,7 +156,8 @@ int phpfile_recognize(struct elffile *elf, const char *module, struct lang_runti
 	walk->symbols[PHP_GLOBALS] = globals.vaddr;
 	if (facts_loop(&facts, loop.vaddr, walk) ||
 	    facts_function(&facts, loop.vaddr, &start, &end) ||
-	    (zts && facts_thread(&facts, loop.vaddr, 0, walk)))
+	    (zts && (facts_symbol(&facts, "zend_get_executed_scope", &scope) ||
+		     facts_thread(&facts, scope.vaddr, 0, walk))))
 		return -ENOTSUP;
 	/* Prologue and epilogues are a few bytes of it. */
 	walk->symbols[PHP_BODY] = start + (end - start) / 2;
