@@ -114,6 +114,14 @@ class Checker:
         for i in names:
             self.refer("string_table", i, where)
 
+    def frame_types(self, loc):
+        """At most one; none where that is wrong, which is found elsewhere."""
+        strings, table = self.d.get("string_table", []), self.d.get("attribute_table", [])
+        entries = [table[i] for i in loc.get("attribute_indices", []) if 0 <= i < len(table)]
+        return {e.get("value", {}).get("string_value") for e in entries
+                if 0 <= e.get("key_strindex", 0) < len(strings) and
+                strings[e.get("key_strindex", 0)] == "profile.frame.type"} or {"native"}
+
     def location(self, loc, where):
         m_index = loc.get("mapping_index", 0)
         m = self.refer("mapping_table", m_index, where)
@@ -122,7 +130,9 @@ class Checker:
         if 0 < m_index < len(self.d.get("mapping_table", [])):
             m = self.d["mapping_table"][m_index]
             start, limit, at = m.get("memory_start", 0), m.get("memory_limit", 0), loc.get("address", 0)
-            if limit and not start <= at < limit:
+            # A function of a script stands at no address of its runtime's file.
+            script = at == 0 and not self.frame_types(loc) & {"native", "kernel"}
+            if limit and not start <= at < limit and not script:
                 self.bad(f"{where}: address {at:#x} is not in its mapping {start:#x}-{limit:#x}")
         for line in loc.get("lines", []):
             i = line.get("function_index", 0)
