@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbolizer/jit.h"
 #include "symbolizer/memory.h"
 
 /* What was read of a Go program's table helps with new names only: what was found is kept in
  * symbolize's cache. 300 names of a program of 90 MB take 5 MiB. */
 #define FILE_GO_SHARE 8
+#define FILE_JIT_PART 8
 
 /* Its names take more or less than before. */
 static void filenames_count(struct files *files, struct file *file)
@@ -76,6 +78,7 @@ int filenames_part(void *arg, uint32_t file_id, const struct others_file *part)
 	return err;
 }
 
+/* keep: the file that is asked about, of which the answer is still to be used; or NULL. */
 static void filenames_make_room(struct files *files, const struct file *keep)
 {
 	struct file *file = lru_oldest(&files->table);
@@ -98,6 +101,27 @@ static void filenames_keep_segments(struct file *file, const struct elffile *elf
 	file->segments_n = elf->segments_n;
 }
 
+/*
+ * So much may the names of one file take that nothing more has to go when all others have come to hold
+ * what they may. Most processes make little code: as long as that is so, its names are not reckoned
+ * with half of the memory, and when it is not any more, the file has to go and comes again smaller.
+ */
+static uint64_t filenames_most(const struct files *files)
+{
+	uint64_t max = files->symbol_bytes_max, part = max / FILE_JIT_PART;
+	uint64_t others = max / FILES_OTHERS_SHARE + files->scripts_bytes +
+			  (files->jit_bytes > part ? max / JIT_SHARE : part);
+
+	return others < max ? max - others : 0;
+}
+
+static uint64_t filenames_symbols_max(const struct files *files)
+{
+	uint64_t most = filenames_most(files), half = files->symbol_bytes_max / 2;
+
+	return half < most ? half : most;
+}
+
 /* Its own, or those of its debug file, which lie where its own code lies. */
 static struct symbols *filenames_symbols(struct files *files, const struct file *file,
 					 struct elffile *elf)
@@ -110,25 +134,22 @@ static struct symbols *filenames_symbols(struct files *files, const struct file 
 		if (filenames_open_other(files, &o->debug, &debug) == 0) {
 			memcpy(debug.segments, elf->segments, sizeof(debug.segments));
 			debug.segments_n = elf->segments_n;
-			symbols = symbols_build(&debug, files->symbol_bytes_max / 2);
+			symbols = symbols_build(&debug, filenames_symbols_max(files));
 			elffile_close(&debug);
 		}
 		files_begin(files, file);
 	}
-	return symbols ? symbols : symbols_build(elf, files->symbol_bytes_max / 2);
+	return symbols ? symbols : symbols_build(elf, filenames_symbols_max(files));
 }
 
-/*
- * So much may the lines of one file take: three quarters of all names may be one file's. Its
- * symbols are at most a half, and mostly little of that.
- */
+/* So much of them may the lines of one file take. */
 static size_t filenames_lines_max(const struct files *files, const struct file *file)
 {
-	size_t most = files->symbol_bytes_max - files->symbol_bytes_max / 4;
+	uint64_t most = filenames_most(files);
+	uint64_t taken = (file->symbols ? file->symbols->bytes : 0) +
+			 (file->go ? files->symbol_bytes_max / FILE_GO_SHARE : 0);
 
-	if (file->symbols)
-		most -= file->symbols->bytes;
-	return file->go ? most - files->symbol_bytes_max / FILE_GO_SHARE : most;
+	return taken < most ? most - taken : 0;
 }
 
 /* By its own debug information, or by that of its debug file, with all that belongs to it. */
@@ -278,6 +299,9 @@ void filenames_find(struct files *files, struct file *file, uint64_t offset,
 {
 	const struct elffile_segment *segment;
 
+	/* What the file of the last question took beyond its part was still needed then. */
+	if (files_symbol_bytes(files) > files->symbol_bytes_max)
+		filenames_make_room(files, NULL);
 	if (!file->symbols && !file->dwarf && !file->go && !file->bad && file->slot >= 0)
 		filenames_examine(files, file);
 	else if (file->lines_gone && file->slot >= 0)

@@ -19,9 +19,6 @@
 #define NEED_PER_SECOND 100
 #define NS_PER_MS	1000000ull
 
-/* Of the memory for names: what is known of debug files, 1.4 KB for each file. */
-#define FILES_OTHERS_SHARE 8
-
 static struct blame nobodys;
 
 void files_begin(struct files *files, const struct file *file)

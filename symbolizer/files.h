@@ -22,6 +22,8 @@
 
 #define FILES_MAX     16384
 #define FILES_WAIT_NS 200000000ull
+/* Of the memory for names: what is known of debug files, 1.4 KB for each file. */
+#define FILES_OTHERS_SHARE 8
 
 struct file {
 	struct lru_node node; /* key = file id; first */

@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "symbolizer/jit.h"
 #include "tests/symbolizer/packed.h"
 
 #define MEMORY_BYTES (1u << 20)
@@ -205,6 +206,34 @@ static void test_lines(void **state)
 	world_close(&w);
 }
 
+/* With the names of code made at run time, too, it never is more than it may be. */
+static void test_lines_beside_made_code(void **state)
+{
+	struct message_file message = {.file_id = 1, .path = "/usr/bin/files_test"};
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct filenames_found found;
+	uint32_t placed = 0;
+	struct world w;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(fstat(fd, &st), 0);
+	message.key = (struct file_key){1, 1, (uint64_t)st.st_size, 1};
+	world_open(&w, LINES_BYTES);
+	files_message(&w.files, &message, fd);
+	for (uint64_t at = 0; at < (uint64_t)st.st_size; at += 512) {
+		filenames_find(&w.files, files_get(&w.files, 1), at, &found);
+		placed += found.lines.n && found.lines.line[0].file;
+		assert_true(files_symbol_bytes(&w.files) <= w.files.symbol_bytes_max);
+		if (placed == 30)
+			w.files.jit_bytes = LINES_BYTES / JIT_SHARE;
+	}
+	assert_true(placed > 50);
+	/* And it came once more, not again and again. */
+	assert_true(w.files.evictions <= 1);
+	world_close(&w);
+}
+
 /* What is packed and claims too much is not unpacked, and counted; its symbols stay. */
 static void test_lines_too_large(void **state)
 {
@@ -262,7 +291,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_by_use),	 cmocka_unit_test(test_too_large),
 	    cmocka_unit_test(test_lines),	 cmocka_unit_test(test_lines_too_large),
-	    cmocka_unit_test(test_closed_first),
+	    cmocka_unit_test(test_closed_first), cmocka_unit_test(test_lines_beside_made_code),
 	};
 
 	alarm(60);
