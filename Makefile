@@ -125,6 +125,7 @@ lines:
 bench: all workloads
 	$(Q)bench/overhead
 	$(Q)bench/unwind-cost
+	$(Q)bench/scripts
 	$(Q)bench/tables
 	$(Q)bench/reads
 	$(Q)bench/names
