@@ -277,6 +277,8 @@ static void test_made_code(void **state)
 		make(two_runs);
 		runtime.language = made ? LANG_RUBY : LANG_PYTHON;
 		runtime.thread = TABLE_THREAD_NONE;
+		/* Ruby's walker knows made code by a caller near the first one, and has it nowhere else. */
+		runtime.loops[0].start = runtime.loops[0].end = runtime.loops[1].start;
 		pid = start(scripts_work_made, true);
 		for (uint32_t i = 0; i < process.ranges_n; i++)
 			anon = process.ranges[i].flags & RANGE_ANON ? i + 1 : anon;
