@@ -4,7 +4,7 @@
  * server. It exports its loop and its globals, because extensions are linked to them, and has its
  * version in the header that it sends. Where things are in an op array goes by the version; of two
  * of them accessors in the file are looked at too, so that a build with other structures is
- * refused.
+ * refused. Where a generator has its frame is read out of the file alone.
  */
 #define _GNU_SOURCE
 #include "symbolizer/lang/phpfile.h"
@@ -23,19 +23,19 @@
 #define PHPFILE_PIECE_BYTES 65536u
 #define PHPFILE_CODE_BYTES  256u /* of an accessor */
 
-#define PHPFILE_CURRENT 488 /* current_execute_data; in 8.5 it is elsewhere */
+#define PHPFILE_CURRENT	     488 /* current_execute_data; in 8.5 it is elsewhere */
+#define PHPFILE_OBJECT_BYTES 56	 /* sizeof(zend_object) */
 
 /*
  * offsetof() in zend_op_array, by the headers of 7.4, 8.2 and 8.4 as Debian ships them; those
- * of 8.0, 8.1 and 8.3 were counted in the headers. generator: of execute_data in zend_generator; 0
- * = not looked at.
+ * of 8.0, 8.1 and 8.3 were counted in the headers.
  */
 static const struct phpfile_layout {
 	uint16_t version; /* major << 8 | minor */
-	uint8_t last, opcodes, filename, line_start, generator;
+	uint8_t last, opcodes, filename, line_start;
 } layouts[] = {
-    {0x704, 60, 64, 136, 144, 64}, {0x800, 68, 72, 144, 152, 0},  {0x801, 68, 72, 144, 152, 0},
-    {0x802, 80, 88, 152, 160, 56}, {0x803, 76, 80, 144, 152, 56}, {0x804, 96, 104, 168, 176, 56},
+    {0x704, 60, 64, 136, 144}, {0x800, 68, 72, 144, 152}, {0x801, 68, 72, 144, 152},
+    {0x802, 80, 88, 152, 160}, {0x803, 76, 80, 144, 152}, {0x804, 96, 104, 168, 176},
 };
 
 static const struct phpfile_layout *phpfile_layout(const char *version, uint32_t *number)
@@ -97,30 +97,64 @@ static bool phpfile_version(struct elffile *elf, char version[LANG_VERSION_BYTES
 	       phpfile_find_version(elf, &section, version);
 }
 
-/* Does the function load a word at some pointer + offset, or at base + offset? */
-static bool phpfile_loads(struct facts *facts, const char *name, uint64_t base, int64_t offset)
+/* The next instruction of the code that loads a word; false: no more. */
+static bool phpfile_load(const uint8_t *code, uint64_t vaddr, size_t *at, struct x86_insn *insn)
 {
-	struct facts_symbol function;
-	const uint8_t *code = NULL;
-	struct x86_insn insn;
-
-	if (facts_symbol(facts, name, &function) == 0)
-		code = elfparts_data(facts->elf, function.vaddr, PHPFILE_CODE_BYTES);
-	for (size_t at = 0; code && at < PHPFILE_CODE_BYTES; at += insn.length) {
-		if (!x86_decode(code + at, PHPFILE_CODE_BYTES - at, function.vaddr + at, &insn))
-			break;
-		if (insn.kind == X86_MOVE && insn.b.kind == X86_MEMORY && insn.b.bytes == 8 &&
-		    !insn.b.segment &&
-		    (insn.b.number == offset || (base && insn.b.number - (int64_t)base == offset)))
+	while (*at < PHPFILE_CODE_BYTES &&
+	       x86_decode(code + *at, PHPFILE_CODE_BYTES - *at, vaddr + *at, insn)) {
+		*at += insn->length;
+		if (insn->kind == X86_MOVE && insn->b.kind == X86_MEMORY && insn->b.bytes == 8 &&
+		    !insn->b.segment)
 			return true;
 	}
 	return false;
 }
 
+static const uint8_t *phpfile_code(struct facts *facts, const char *name, uint64_t *vaddr)
+{
+	struct facts_symbol function;
+
+	if (facts_symbol(facts, name, &function))
+		return NULL;
+	*vaddr = function.vaddr;
+	return elfparts_data(facts->elf, function.vaddr, PHPFILE_CODE_BYTES);
+}
+
+/* Does the function load a word at some pointer + offset, or at base + offset? */
+static bool phpfile_loads(struct facts *facts, const char *name, uint64_t base, int64_t offset)
+{
+	struct x86_insn insn;
+	uint64_t vaddr;
+	const uint8_t *code = phpfile_code(facts, name, &vaddr);
+	size_t at = 0;
+
+	while (code && phpfile_load(code, vaddr, &at, &insn))
+		if (insn.b.number == offset || (base && insn.b.number - (int64_t)base == offset))
+			return true;
+	return false;
+}
+
+/*
+ * Where a zend_generator has its execute_data: behind its zend_object, in 7.4 behind an iterator
+ * too. It is the first that closing a generator looks at, from 7.4 to 8.4. 0 = not known.
+ */
+static uint32_t phpfile_generator(struct facts *facts)
+{
+	struct x86_insn insn;
+	uint64_t vaddr;
+	const uint8_t *code = phpfile_code(facts, "zend_generator_close", &vaddr);
+	size_t at = 0;
+
+	if (!code || !phpfile_load(code, vaddr, &at, &insn) || insn.b.base != X86_RDI ||
+	    insn.b.index != X86_NO_REGISTER || insn.b.number < PHPFILE_OBJECT_BYTES ||
+	    insn.b.number > PHPFILE_OBJECT_BYTES + 8)
+		return 0;
+	return (uint32_t)insn.b.number;
+}
+
 static void phpfile_fill(struct table_runtime *walk, const struct phpfile_layout *layout)
 {
 	walk->fields[PHP_CURRENT] = PHPFILE_CURRENT;
-	walk->fields[PHP_GENERATOR] = layout->generator;
 	walk->fields[PHP_LAST] = layout->last / 4;
 	walk->fields[PHP_LINE_START] = layout->line_start / 4;
 	walk->fields[PHP_OPCODES] = layout->opcodes / 8;
@@ -153,6 +187,7 @@ int phpfile_recognize(struct elffile *elf, const char *module, struct lang_runti
 	phpfile_fill(walk, layout);
 	walk->libc = facts_libc(&facts);
 	walk->fields[PHP_ZTS] = zts;
+	walk->fields[PHP_GENERATOR] = phpfile_generator(&facts);
 	walk->symbols[PHP_GLOBALS] = globals.vaddr;
 	if (facts_loop(&facts, loop.vaddr, walk) ||
 	    facts_function(&facts, loop.vaddr, &start, &end) ||

@@ -324,6 +324,9 @@ static void test_which_file_it_is(void **state)
 	assert_int_equal(file->recognized, 0);
 	assert_int_equal(file->runtime.walk.language, LANG_PHP);
 	assert_int_not_equal(file->runtime.walk.loops[0].end, 0);
+	/* Until 7.4 a generator had one thing more before its frame. */
+	assert_int_equal(file->runtime.walk.fields[PHP_GENERATOR],
+			 file->runtime.version[0] == '7' ? 64 : 56);
 	/* Another version is none that we know; a wrong one is found out. */
 	file = recognize(path, "9.3.");
 	assert_int_equal(file->recognized, -ENOTSUP);
