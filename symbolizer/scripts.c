@@ -11,9 +11,12 @@
 #include "supervisor/child.h"
 #include "symbolizer/memory.h"
 
-#define NS_PER_MS    1000000ull
-#define ASK_FIRST_MS 1000
-#define ASK_LAST_MS  60000
+#define NS_PER_MS 1000000ull
+/* A question may be lost wherever somebody has too much to do; a refusal holds for a while. */
+#define ASK_FIRST_MS   100
+#define ASK_REFUSED_MS 1000
+#define ASK_LAST_MS    60000
+#define RETRY_FIRST_MS 1000
 /* A tenth of what the sampler tolerates (proto/messages.h): others ask too. */
 #define ASK_PER_SECOND 20
 #define SWEEP_NS       1000000000ull
@@ -185,21 +188,35 @@ static void scripts_make_room(struct scripts *scripts)
 	}
 }
 
+static void scripts_refused(const struct scripts *scripts, struct scripts_process *p)
+{
+	if (p->ask_ms >= ASK_REFUSED_MS)
+		return;
+	p->ask_ms = ASK_REFUSED_MS;
+	p->ask_ns = scripts->now_ns + ASK_REFUSED_MS * NS_PER_MS;
+}
+
 void scripts_message(struct scripts *scripts, const struct message_other *message, int fd)
 {
 	struct scripts_process *p = lru_peek(&scripts->processes, message->need.pid);
 
 	if (p)
 		p->answered = true;
+	if (p && fd < 0)
+		scripts_refused(scripts, p);
 	if (fd < 0)
 		return;
 	if (!p || p->start_hi_ns < message->start_lo_ns) {
 		close(fd);
 		return;
 	}
+	/* The one before was perhaps another program's: what could not be read can now. */
+	if (p->fd >= 0)
+		p->serial = ++scripts->serials;
 	scripts_close_memory(scripts, p);
 	scripts_make_room(scripts);
 	p->fd = fd;
+	p->proved = false;
 	p->blamed = message->start_lo_ns + p->node.key;
 	scripts->memories++;
 }
@@ -272,7 +289,7 @@ bool scripts_is_due(const struct scripts *scripts, const struct scripts_slot *sl
 
 static void scripts_later(const struct scripts *scripts, struct scripts_slot *slot)
 {
-	slot->retry_ms = slot->retry_ms == 0		    ? ASK_FIRST_MS
+	slot->retry_ms = slot->retry_ms == 0		    ? RETRY_FIRST_MS
 			 : slot->retry_ms * 2 > ASK_LAST_MS ? ASK_LAST_MS
 							    : slot->retry_ms * 2;
 	slot->retry_ns = scripts->now_ns + slot->retry_ms * NS_PER_MS;
@@ -294,6 +311,7 @@ static bool scripts_name(struct scripts *scripts, struct scripts_process *p,
 	blame_begin(scripts->files->blame, 0, p->blamed, name);
 	remote_begin(&remote);
 	named = langs[runtime->walk.language]->name_frame(&remote, runtime, &frame, function);
+	p->proved |= named;
 	if (!named && scripts_is_over(p, slot->object)) {
 		scripts_close_memory(scripts, p);
 		p->ask_ns = 0;
@@ -318,7 +336,7 @@ const struct lang_function *scripts_read(struct scripts *scripts, const struct p
 
 	if (!runtime)
 		files_need(scripts->files, file, scripts->now_ns);
-	if (p->fd < 0 && !process->exited)
+	if ((p->fd < 0 || !p->proved) && !process->exited)
 		scripts_ask(scripts, p, frame->file_id);
 	scripts_earn(&p->time, scripts->now_ns, PROCESS_SHARE, PROCESS_BURST);
 	if (!runtime || runtime->walk.language != frame->language || p->fd < 0 ||

@@ -3,7 +3,7 @@
  * What the functions of scripts are called: FRAME_SCRIPT and its cookie -> name, file and line,
  * read by the runtime's language (symbolizer/lang/) out of the memory of the process, through a
  * descriptor that the broker is asked for (NEED_OTHER) when the first such frame of a process
- * comes.
+ * comes, and again as long as there is none, or nothing was read through it.
  *
  * Life of a frame
  *   met for the first time: read, kept in a table of fixed size, found there from then on.
@@ -58,6 +58,7 @@ struct scripts_process {
 	int fd;			/* -1 = not to be read */
 	uint64_t blamed;	/* it goes by this number in shm/blame.h */
 	bool answered;		/* the first question was */
+	bool proved;		/* by a name that was read there, fd is of this program */
 	bool waited;		/* a sample has waited for that as long as it may */
 	uint64_t wait_until_ns; /* 0 = no sample has waited yet */
 	struct scripts_time time;

@@ -295,6 +295,71 @@ static void test_not_given(void **state)
 	assert_int_equal(questions(), 0);
 }
 
+/* Who has too much to do drops a question and says nothing. */
+static void test_lost_question(void **state)
+{
+	int n = 0;
+
+	(void)state;
+	scripts_begin(&world.scripts, world.process, FILE_ID);
+	assert_int_equal(questions(), 1);
+	for (int i = 0; i < 80; i++) {
+		assert_string_equal(name_of(&objects[0], 17, 3), "");
+		after(S / 100);
+		n += questions();
+	}
+	/* 0.1, 0.3 and 0.7 s. */
+	assert_in_range(n, 2, 3);
+	answer_of(world.process, memory_of(getpid()));
+	after(S / 10);
+	assert_string_equal(name_of(&objects[0], 17, 3), "main:3");
+	/* Where nobody ever answers, once a minute in the end. */
+	world.process->exec_id = 8;
+	n = 0;
+	for (int i = 0; i < 36000; i++) {
+		after(S / 10);
+		assert_string_equal(name_of(&objects[0], 17, 3), "");
+		n += questions();
+	}
+	assert_in_range(n, 60, 75);
+}
+
+/*
+ * The answer to what was asked before an execve: a parent's memory, if the child was made by
+ * vfork(). It goes on when the child is another program, so that nothing tells but what it has.
+ */
+static void test_memory_of_another(void **state)
+{
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	objects[0].cookie = 99;
+	scripts_begin(&world.scripts, world.process, FILE_ID);
+	answer_of(world.process, memory_of(child));
+	assert_int_equal(questions(), 1);
+	assert_string_equal(name_of(&objects[0], 99, 3), "");
+	after(S / 5);
+	/* Another frame is tried; as long as there was no name the memory is asked for. */
+	assert_string_equal(name_of(&objects[0], 99, 4), "");
+	assert_int_equal(questions(), 1);
+	answer_of(world.process, memory_of(getpid()));
+	assert_int_equal(world.scripts.memories, 1);
+	/* At once: what failed did so there. */
+	assert_string_equal(name_of(&objects[0], 99, 3), "main:3");
+	assert_string_equal(name_of(&objects[0], 99, 4), "main:4");
+	after(5 * S);
+	assert_string_equal(name_of(&objects[0], 98, 4), "");
+	assert_int_equal(questions(), 0);
+	objects[0].cookie = 17;
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
 /* What was known is of the program before; so is a descriptor that comes for that. */
 static void test_execve(void **state)
 {
@@ -505,9 +570,17 @@ static void test_blamed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_read_once), TEST(test_recycled), TEST(test_no_frame),
-	    TEST(test_not_given), TEST(test_execve),   TEST(test_ended),
-	    TEST(test_slow),	  TEST(test_bounded),  TEST(test_memory_that_never_comes),
+	    TEST(test_read_once),
+	    TEST(test_recycled),
+	    TEST(test_no_frame),
+	    TEST(test_not_given),
+	    TEST(test_execve),
+	    TEST(test_ended),
+	    TEST(test_lost_question),
+	    TEST(test_memory_of_another),
+	    TEST(test_slow),
+	    TEST(test_bounded),
+	    TEST(test_memory_that_never_comes),
 	    TEST(test_blamed),
 	};
 
