@@ -58,6 +58,15 @@ _Static_assert(offsetof(struct rb_method_definition_struct, original_id) == 0x20
 _Static_assert(VM_ENV_DATA_INDEX_ME_CREF == -2, "ep[-2]");
 _Static_assert(VM_METHOD_TYPE_ISEQ == 0 && VM_METHOD_TYPE_BMETHOD == 4, "def.type");
 
+#if VERSION == 302
+/* What symbolizer/lang/ruby_values.c takes for granted. */
+_Static_assert(RCLASS_EXT_EMBEDDED, "RClass");
+_Static_assert(sizeof(rb_shape_t) == 32 && offsetof(rb_shape_t, edge_name) == 8 &&
+		   offsetof(rb_shape_t, next_iv_index) == 16 && offsetof(rb_shape_t, type) == 24 &&
+		   offsetof(rb_shape_t, parent_id) == 28,
+	       "rb_shape_t");
+#endif
+
 int main(void)
 {
 #if VERSION < 300
@@ -73,6 +82,10 @@ int main(void)
 	       (int)(sizeof(((rb_iseq_location_t *)0)->first_lineno) == 8));
 	printf("\t    .last_op_id = %d,\n", tLAST_OP_ID);
 	printf("\t    .string_embedded = %#zx,\n", offsetof(struct RString, as.EMBEDDED));
+#if VERSION == 302
+	printf("\t    .variables = %#zx,\n",
+	       sizeof(struct RClass) + offsetof(struct rb_classext_struct, iv_ptr));
+#endif
 #if VERSION >= 303
 	printf("\t    .class_path = %#zx,\n",
 	       sizeof(struct RClass) + offsetof(struct rb_classext_struct, classpath));

@@ -54,18 +54,26 @@ static bool find_base(struct remote *remote, const struct lang_runtime *runtime,
 	return false;
 }
 
+static bool find_tables(struct ruby *ruby, const struct lang_runtime *runtime, uint64_t base)
+{
+	uint64_t vm;
+
+	ruby->symbols = base + runtime->layout[RUBY_FILE_SYMBOLS];
+	if (!ruby->layout->variables)
+		return true;
+	return remote_u64(ruby->remote, base + runtime->layout[RUBY_FILE_VM], &vm) &&
+	       remote_u64(ruby->remote, vm + runtime->layout[RUBY_FILE_SHAPES], &ruby->shapes);
+}
+
 /* Only before 3.3 is there a need for names of IDs. */
-static bool find_symbols(struct ruby *ruby, const struct lang_runtime *runtime,
-			 const struct code *code)
+static bool find_tables_of(struct ruby *ruby, const struct lang_runtime *runtime,
+			   const struct code *code)
 {
 	uint64_t base;
 
 	if (ruby->layout->class_path || !code->entry_at)
 		return true;
-	if (!find_base(ruby->remote, runtime, code, &base))
-		return false;
-	ruby->symbols = base + runtime->layout[RUBY_FILE_SYMBOLS];
-	return true;
+	return find_base(ruby->remote, runtime, code, &base) && find_tables(ruby, runtime, base);
 }
 
 /* False: it is not what was sampled any more. */
@@ -127,7 +135,7 @@ static bool name_code_frame(struct ruby *ruby, const struct lang_runtime *runtim
 	uint32_t position = frame->where & RUBY_POSITION_NONE;
 	struct code code;
 
-	if (!read_code(ruby->remote, frame, &code) || !find_symbols(ruby, runtime, &code) ||
+	if (!read_code(ruby->remote, frame, &code) || !find_tables_of(ruby, runtime, &code) ||
 	    !name_code(ruby, &code, function->name, sizeof(function->name)) ||
 	    !name_file(ruby, code.body[RUBY_BODY_PATH], function->file, sizeof(function->file)))
 		return false;
@@ -156,10 +164,9 @@ static bool name_function_frame(struct ruby *ruby, const struct lang_runtime *ru
 	__u64 entry[RUBY_ENTRY_WORDS];
 	uint64_t id;
 
-	ruby->symbols =
-	    (frame->cookie >> RUBY_BASE_SHIFT << 12) + runtime->layout[RUBY_FILE_SYMBOLS];
 	/* rb_method_definition_struct.original_id */
 	if (!read_function(ruby->remote, frame, entry) ||
+	    !find_tables(ruby, runtime, frame->cookie >> RUBY_BASE_SHIFT << 12) ||
 	    !remote_u64(ruby->remote, entry[RUBY_ENTRY_DEFINITION] + 0x20, &id) ||
 	    !ruby_id(ruby, id, name, sizeof(name)) || !name[0] ||
 	    !ruby_owner(ruby, entry[RUBY_ENTRY_OWNER], owner))
@@ -171,7 +178,7 @@ static bool name_function_frame(struct ruby *ruby, const struct lang_runtime *ru
 static bool ruby_name_frame(struct remote *remote, const struct lang_runtime *runtime,
 			    const struct lang_frame *frame, struct lang_function *function)
 {
-	struct ruby ruby = {remote, ruby_layout_find(runtime->layout[RUBY_FILE_VERSION]), 0};
+	struct ruby ruby = {remote, ruby_layout_find(runtime->layout[RUBY_FILE_VERSION]), 0, 0};
 
 	function->file[0] = 0;
 	function->line = function->start_line = 0;

@@ -76,28 +76,48 @@ static int find_loop(struct facts *facts, uint64_t *vaddr)
 }
 
 /*
- * rb_sym_all_symbols() takes global_symbols.str, an st_table, and reads how many entries that has.
- * In front of it stands the last serial number, behind it the array of what IDs are called.
+ * Where a pointer stands through which a function reads: field bytes behind what it points to, or
+ * at the first place that it reads (field: 0).
  */
-static int find_symbols(struct facts *facts, uint64_t *vaddr)
+static int find_pointer(struct facts *facts, const char *function, uint32_t *field, uint32_t *vaddr)
 {
 	struct facts_step steps[FACTS_INSNS_MAX];
 	struct facts_symbol symbol;
 	uint32_t n;
 
-	if (facts_symbol(facts, "rb_sym_all_symbols", &symbol))
+	if (facts_symbol(facts, function, &symbol))
 		return -ENOENT;
 	n = facts_trace(facts, symbol.vaddr, steps, FACTS_INSNS_MAX);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct facts_value *at = &steps[i].at;
 
-		if (steps[i].form != FACTS_LOAD || at->kind != FACTS_LOADED || at->number != 0x10 ||
-		    at->of >= i || steps[at->of].at.kind != FACTS_CONSTANT)
+		if (steps[i].form != FACTS_LOAD || at->kind != FACTS_LOADED || at->of >= i ||
+		    steps[at->of].at.kind != FACTS_CONSTANT || (uint64_t)at->number > UINT32_MAX ||
+		    (uint64_t)steps[at->of].at.number > UINT32_MAX ||
+		    (*field && at->number != *field))
 			continue;
-		*vaddr = (uint64_t)steps[at->of].at.number - 8;
+		*field = (uint32_t)at->number;
+		*vaddr = (uint32_t)steps[at->of].at.number;
 		return 0;
 	}
 	return -ENOENT;
+}
+
+/* What names of IDs and variables of classes are found by. */
+static int find_tables(struct facts *facts, const struct ruby_layout *layout, uint32_t *words)
+{
+	uint32_t entries = 0x10;
+
+	/*
+	 * It takes global_symbols.str, an st_table, and reads how many entries that has. In front
+	 * of it stands the last serial number, behind it the array of what IDs are called.
+	 */
+	if (find_pointer(facts, "rb_sym_all_symbols", &entries, &words[RUBY_FILE_SYMBOLS]))
+		return -ENOENT;
+	words[RUBY_FILE_SYMBOLS] -= 8;
+	return layout->variables ? find_pointer(facts, "rb_shape_get_shape_by_id",
+						&words[RUBY_FILE_SHAPES], &words[RUBY_FILE_VM])
+				 : 0;
 }
 
 /* How a thread comes to its execution context. */
@@ -123,17 +143,15 @@ static int understand(struct facts *facts, const struct ruby_layout *layout,
 		      struct lang_runtime *runtime)
 {
 	struct table_runtime *walk = &runtime->walk;
-	uint64_t loop, symbols;
+	uint64_t loop;
 
 	if (find_loop(facts, &loop) || facts_loop(facts, loop, walk) ||
-	    find_context(facts, layout, walk) || find_symbols(facts, &symbols) ||
-	    symbols > UINT32_MAX)
+	    find_context(facts, layout, walk) || find_tables(facts, layout, runtime->layout))
 		return -ENOENT;
 	walk->libc = facts_libc(facts);
 	walk->fields[RUBY_EC_THREAD] = layout->ec_thread;
 	walk->fields[RUBY_THREAD_ID] = layout->thread_id;
 	walk->fields[RUBY_CONTROL_BYTES] = layout->control_bytes;
-	runtime->layout[RUBY_FILE_SYMBOLS] = (uint32_t)symbols;
 	return 0;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Made with tools/ruby-layout.c out of the headers of 2.7.4, 3.1.2 and 3.3.8 as Debian configures
- * them, and of 3.0.2 as Ubuntu does. Nobody promises that a release of the same minor version has
- * the same: what the file itself says (ec_thread) is compared (ruby_file.c).
+ * them, and of 3.0.2 and 3.2.3 as Ubuntu does. Nobody promises that a release of the same minor
+ * version has the same: what the file itself says (ec_thread) is compared (ruby_file.c).
  */
 #include "symbolizer/lang/ruby_layout.h"
 
@@ -47,6 +47,18 @@ static const struct ruby_layout layouts[] = {
 	.last_op_id = 169,
 	.string_embedded = 0x10,
 	.line_is_value = true,
+    },
+    {
+	.version = RUBY_VERSION(3, 2),
+	.ec_thread = 0x30,
+	.control_bytes = 0x40,
+	.insns_info = 0x70,
+	.insns_size = 0x80,
+	.insns_index = 0x88,
+	.insn_bytes = 12,
+	.last_op_id = 169,
+	.string_embedded = 0x18,
+	.variables = 0x20,
     },
     {
 	.version = RUBY_VERSION(3, 3),

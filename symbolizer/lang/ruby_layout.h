@@ -20,7 +20,9 @@ struct ruby_layout {
 	    string_embedded; /* in RString; behind its length, or the length is among the flags */
 	uint32_t class_path; /* in RClass; 0: its name is among the instance variables */
 	uint32_t attached;   /* in RClass: whose singleton class it is; 0: likewise */
-	bool line_is_value;  /* first_lineno is an Integer of Ruby */
+	uint32_t
+	    variables; /* in RClass: their values, in the order that its shape says; 0: a table */
+	bool line_is_value; /* first_lineno is an Integer of Ruby */
 };
 
 /* NULL: not known. */

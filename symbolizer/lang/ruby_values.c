@@ -23,6 +23,10 @@ enum {
 
 /* Instance variables of a class that are looked at. Those of the interpreter come first. */
 #define VARIABLES_MAX 16u
+#define SHAPES_MAX    256 /* from an object's to the first of all */
+#define SHAPES_READ   32u /* at a time: mostly they are neighbours */
+#define SHAPE_NONE    UINT32_MAX
+#define SHAPE_IVAR    1
 #define INCLUDED_MAX  4
 
 static bool read_object(const struct ruby *ruby, uint64_t value, uint64_t *words)
@@ -76,15 +80,16 @@ bool ruby_id(const struct ruby *ruby, uint64_t id, char *to, size_t size)
 	       ruby_string(ruby, name, to, size);
 }
 
-/* Of a class before 3.3, of a type: an instance variable whose name users cannot write. 0: it has
- * none. */
-static bool find_variable(const struct ruby *ruby, const uint64_t *class, const char *name,
-			  unsigned types, uint64_t *value)
-{
-	uint64_t table, head[3], entries[VARIABLES_MAX][3], object[HEAD_WORDS], n;
-	char text[32];
+/* Instance variables of a class: the names of empty places are 0. */
+struct variables {
+	uint64_t name[VARIABLES_MAX], value[VARIABLES_MAX];
+};
 
-	*value = 0;
+/* Before 3.2 they are in a table. */
+static bool read_table(const struct ruby *ruby, const uint64_t *class, struct variables *variables)
+{
+	uint64_t table, head[3], entries[VARIABLES_MAX][3], n;
+
 	/* RClass.ptr: {iv_index_tbl, iv_tbl, ...}; st_table from 0x20: {first, end, entries} */
 	if (!remote_u64(ruby->remote, class[3] + 8, &table))
 		return false;
@@ -97,12 +102,69 @@ static bool find_variable(const struct ruby *ruby, const uint64_t *class, const 
 		return false;
 	/* An entry: {hash, key, value} */
 	for (uint64_t i = head[0]; i < n; i++) {
-		if (!read_object(ruby, entries[i][2], object) || !(types >> type_of(object) & 1))
+		variables->name[i] = entries[i][1];
+		variables->value[i] = entries[i][2];
+	}
+	return true;
+}
+
+/* rb_shape_t of 3.2 (shape.h): which variable an object got after those of the parent. */
+struct shape {
+	uint64_t edges, name;
+	uint32_t n, capacity; /* n: how many variables there are with it */
+	uint8_t type, pool;
+	uint32_t parent;
+};
+
+_Static_assert(sizeof(struct shape) == 32, "as it is in the process");
+
+/* Of 3.2: the shape of an object, in its flags, says which value is whose. */
+static bool read_shaped(const struct ruby *ruby, const uint64_t *class, struct variables *variables)
+{
+	uint32_t id = (uint32_t)(class[0] >> 32), from = 0, read = 0, n = 0;
+	struct shape shapes[SHAPES_READ];
+	const struct shape *shape;
+	uint64_t values;
+
+	for (int i = 0; i < SHAPES_MAX && id != SHAPE_NONE; i++, id = shape->parent) {
+		if (id - from >= read) {
+			/* Parents mostly are in front. */
+			from = id < SHAPES_READ ? 0 : id - SHAPES_READ + 1;
+			read = id - from + 1;
+			if (!remote_read(ruby->remote, ruby->shapes + from * sizeof(*shapes),
+					 shapes, read * sizeof(*shapes)))
+				return false;
+		}
+		shape = &shapes[id - from];
+		if (shape->type != SHAPE_IVAR || shape->n - 1 >= VARIABLES_MAX)
 			continue;
-		if (!ruby_id(ruby, entries[i][1], text, sizeof(text)))
+		variables->name[shape->n - 1] = shape->name;
+		n = shape->n > n ? shape->n : n;
+	}
+	values = class[ruby->layout->variables / 8];
+	return n == 0 || remote_read(ruby->remote, values, variables->value, 8 * n);
+}
+
+/* Of a class before 3.3, of a type: an instance variable whose name users cannot write. 0: it has
+ * none. */
+static bool find_variable(const struct ruby *ruby, const uint64_t *class, const char *name,
+			  unsigned types, uint64_t *value)
+{
+	struct variables variables = {0};
+	uint64_t object[HEAD_WORDS];
+	char text[32];
+
+	*value = 0;
+	if (!(ruby->layout->variables ? read_shaped : read_table)(ruby, class, &variables))
+		return false;
+	for (uint32_t i = 0; i < VARIABLES_MAX; i++) {
+		if (!variables.name[i] || !read_object(ruby, variables.value[i], object) ||
+		    !(types >> type_of(object) & 1))
+			continue;
+		if (!ruby_id(ruby, variables.name[i], text, sizeof(text)))
 			return false;
 		if (strcmp(text, name) == 0) {
-			*value = entries[i][2];
+			*value = variables.value[i];
 			return true;
 		}
 	}

@@ -18,6 +18,7 @@ struct ruby {
 	struct remote *remote;
 	const struct ruby_layout *layout;
 	uint64_t symbols; /* global_symbols, in the process */
+	uint64_t shapes;  /* of 3.2, likewise: rb_vm_t.shape_list */
 };
 
 #define RUBY_CLASS_BYTES 256

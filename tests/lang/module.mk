@@ -24,3 +24,8 @@ $(foreach t,check recognize replay python php ruby perl,$(eval $(call lang_test,
 tests/lang/replay_test_SRCS += tests/lang/specimens.c tests/lang/damage.c
 tests/lang/recognize_test_SRCS += tests/lang/specimens.c
 $(eval $(call fuzz_target,lang,tests/lang/specimens.c tests/lang/check.c $(LIVE_SRCS),$(LIVE_LIBS)))
+
+TESTS += tests/lang/ruby_values_test
+tests/lang/ruby_values_test_SRCS = tests/lang/ruby_values_test.c symbolizer/lang/ruby_values.c \
+	symbolizer/lang/ruby_layout.c symbolizer/remote.c
+tests/lang/ruby_values_test_LIBS = -lcmocka
