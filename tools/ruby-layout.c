@@ -82,6 +82,7 @@ int main(void)
 	       (int)(sizeof(((rb_iseq_location_t *)0)->first_lineno) == 8));
 	printf("\t    .last_op_id = %d,\n", tLAST_OP_ID);
 	printf("\t    .string_embedded = %#zx,\n", offsetof(struct RString, as.EMBEDDED));
+	printf("\t    .singleton = %#zx,\n", (size_t)FL_SINGLETON);
 #if VERSION == 302
 	printf("\t    .variables = %#zx,\n",
 	       sizeof(struct RClass) + offsetof(struct rb_classext_struct, iv_ptr));
@@ -92,6 +93,9 @@ int main(void)
 	printf("\t    .attached = %#zx,\n",
 	       sizeof(struct RClass) +
 		   offsetof(struct rb_classext_struct, as.singleton_class.attached_object));
+#endif
+#if VERSION >= 304
+	printf("\t    .parent = %#x,\n", BODY(parent_iseq));
 #endif
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause OR Apache-2.0 */
 /*
  * Ruby: what the walker (bpf/lang/ruby.bpf.c) knows of the interpreter (vm_core.h, method.h and
- * internal/imemo.h of Ruby; the same from 2.7 to 3.3 unless it is among the fields), and how it
+ * internal/imemo.h of Ruby; the same from 2.7 to 3.4 unless it is among the fields), and how it
  * hands its frames to who names them (symbolizer/lang/ruby.c).
  *
  *   compiled code (a method, block, class body, script)

@@ -13,7 +13,8 @@
 #include "symbolizer/lang/ruby_lines.h"
 #include "symbolizer/lang/ruby_values.h"
 
-#define PAGE 4096ull
+#define PAGE	    4096ull
+#define PARENTS_MAX 4 /* of code that is evaluated by evaluated code */
 
 /* A frame, its words as they are now. */
 struct code {
@@ -104,6 +105,30 @@ static bool name_file(const struct ruby *ruby, uint64_t path, char *file, size_t
 }
 
 /*
+ * From 3.4 on evaluated code is called like what it was evaluated in, but "<compiled>" is what it
+ * has.
+ */
+static bool read_label(const struct ruby *ruby, const struct code *code, char *label, size_t size)
+{
+	uint64_t body = code->at, value = code->body[RUBY_BODY_LABEL], parent;
+
+	for (int i = 0;; i++) {
+		if (!ruby_string(ruby, value, label, size))
+			return false;
+		if (!ruby->layout->parent || i == PARENTS_MAX || strcmp(label, "<compiled>") != 0)
+			return true;
+		if (!remote_u64(ruby->remote, body + ruby->layout->parent, &parent))
+			return false;
+		if (!parent)
+			return true;
+		/* rb_iseq_t.body */
+		if (!remote_u64(ruby->remote, parent + 16, &body) ||
+		    !remote_u64(ruby->remote, body + 8 * RUBY_BODY_LABEL, &value))
+			return false;
+	}
+}
+
+/*
  * "total" or "block in total": the owner goes in front of what it owns. Bodies of classes and
  * scripts,
  * "<class:Cart>", belong to nobody.
@@ -113,7 +138,7 @@ static bool name_code(const struct ruby *ruby, const struct code *code, char *na
 	char label[LANG_NAME_BYTES], base[LANG_NAME_BYTES], owner[RUBY_CLASS_BYTES] = "";
 	size_t in_front = 0, label_bytes, base_bytes;
 
-	if (!ruby_string(ruby, code->body[RUBY_BODY_LABEL], label, sizeof(label)) ||
+	if (!read_label(ruby, code, label, sizeof(label)) ||
 	    !ruby_string(ruby, code->body[RUBY_BODY_BASE_LABEL], base, sizeof(base)))
 		return false;
 	label_bytes = strlen(label);

@@ -18,10 +18,12 @@ struct ruby_layout {
 	uint32_t last_op_id;	/* up to here an ID is its own serial number */
 	uint32_t
 	    string_embedded; /* in RString; behind its length, or the length is among the flags */
+	uint32_t singleton;  /* the flag of a singleton class */
 	uint32_t class_path; /* in RClass; 0: its name is among the instance variables */
 	uint32_t attached;   /* in RClass: whose singleton class it is; 0: likewise */
 	uint32_t
-	    variables; /* in RClass: their values, in the order that its shape says; 0: a table */
+	    variables;	 /* in RClass: their values, in the order that its shape says; 0: a table */
+	uint32_t parent; /* in rb_iseq_constant_body: what evaluated code goes by; 0: by itself */
 	bool line_is_value; /* first_lineno is an Integer of Ruby */
 };
 

@@ -12,7 +12,6 @@ enum {
 	TYPE_STRING = 0x05,
 	TYPE_ARRAY = 0x07,
 	TYPE_ICLASS = 0x1c, /* a module as it is included */
-	FLAG_SINGLETON = 0x1000,
 	FLAG_STRING_APART = 0x2000,
 	FLAG_ARRAY_EMBEDDED = 0x2000,
 };
@@ -193,9 +192,9 @@ static bool is_class(const uint64_t *words)
 	return type_of(words) == TYPE_CLASS || type_of(words) == TYPE_MODULE;
 }
 
-static bool is_singleton(const uint64_t *words)
+static bool is_singleton(const struct ruby *ruby, const uint64_t *words)
 {
-	return type_of(words) == TYPE_CLASS && (words[0] & FLAG_SINGLETON);
+	return type_of(words) == TYPE_CLASS && (words[0] & ruby->layout->singleton);
 }
 
 bool ruby_owner(const struct ruby *ruby, uint64_t class, char to[RUBY_CLASS_BYTES])
@@ -209,12 +208,13 @@ bool ruby_owner(const struct ruby *ruby, uint64_t class, char to[RUBY_CLASS_BYTE
 	for (int i = 0; i < INCLUDED_MAX && type_of(words) == TYPE_ICLASS; i++)
 		if (class = words[1], !read_object(ruby, class, words))
 			return false;
-	if (is_singleton(words)) {
+	if (is_singleton(ruby, words)) {
 		kind = '.';
 		if (!find_attached(ruby, class, words, &class))
 			return false;
 		/* Not of a class, but of a single object. */
-		if (!read_object(ruby, class, words) || !is_class(words) || is_singleton(words))
+		if (!read_object(ruby, class, words) || !is_class(words) ||
+		    is_singleton(ruby, words))
 			return true;
 	}
 	if (!is_class(words) || !find_path(ruby, class, words, &path))

@@ -192,6 +192,19 @@ static void test_shapes_that_are_none(void **state)
 	assert_false(ruby_owner(&ruby, (uint64_t)&owner, have));
 }
 
+/* The flag of a singleton class is another one from 3.4 on. */
+static void test_a_singleton_of_3_4(void **state)
+{
+	(void)state;
+	begin(RUBY_VERSION(3, 4));
+	owner.words[0] = CLASS | 0x1000;
+	owner.words[0x98 / 8] = (uint64_t)&path;
+	meta.words[0] = CLASS | 0x2000;
+	meta.words[0x80 / 8] = (uint64_t)&owner;
+	expect(&owner, "Shop::Cart#");
+	expect(&meta, "Shop::Cart.");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +213,7 @@ int main(void)
 	    cmocka_unit_test(test_more_variables_than_are_read),
 	    cmocka_unit_test(test_no_variable),
 	    cmocka_unit_test(test_shapes_that_are_none),
+	    cmocka_unit_test(test_a_singleton_of_3_4),
 	};
 
 	return cmocka_run_group_tests(tests, open_memory, close_memory);

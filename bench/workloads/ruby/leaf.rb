@@ -42,10 +42,10 @@ module Leaf
 
     # What is told: tests/lang/check.h. Only the last function's lines are not Ruby's.
     def tell(locations, first, last)
-      locations.reverse!
+      locations = with_left_out(locations.reverse)
       abort "#{locations.size} frames, not #{@chain.size}" if locations.size != @chain.size
-      @chain.zip(locations).each_with_index do |(name, location), i|
-        lines = i + 1 < @chain.size ? [location.lineno, 0, 0] : [0, first, last]
+      @chain.zip(locations).each_with_index do |(name, (location, line)), i|
+        lines = i + 1 < @chain.size ? [line, 0, 0] : [0, first, last]
         tell_frame(name, location, lines)
       end
       puts "ready"
@@ -53,10 +53,24 @@ module Leaf
       @chain = nil
     end
 
-    # Up to 3.3 labels do not have the class.
+    # From 3.4 on Ruby does not say "rescue in x" and "ensure in x", and gives their line to x: its
+    # own is not known then (0).
+    def with_left_out(locations)
+      told = locations.map { |location| [location, location.lineno] }
+      return told if RUBY_VERSION < "3.4"
+
+      @chain.each_cons(2).with_index do |(name, inner), i|
+        next unless ["rescue in #{name}", "ensure in #{name}"].include?(inner)
+
+        told.insert(i, [told[i][0], 0])
+      end
+      told
+    end
+
+    # Up to 3.3 labels do not have the class, later ones not what is rescued or ensured.
     def tell_frame(name, location, lines)
-      label = name.sub(/[A-Z][\w:]*[#.]/, "")
-      abort "#{name}: Ruby says #{location.label}" unless [name, label].include?(location.label)
+      labels = [name, name.sub(/[A-Z][\w:]*[#.]/, ""), name.sub(/\A(rescue|ensure) in /, "")]
+      abort "#{name}: Ruby says #{location.label}" unless labels.include?(location.label)
       if NATIVE.include?(name)
         puts ["frame", name, "", 0, 0, 0].join("\t")
       else
