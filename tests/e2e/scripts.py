@@ -32,9 +32,14 @@ class Script:
         """Whether these, (name, file, line, start line), are its chain: each stands where it called the
         next one, the last one anywhere in itself."""
         return len(frames) == len(self.frames) and all(
-            got[:2] == want[:2] and (want[3] == 0 or got[3] in (0, want[3])) and
+            got[0] == want[0] and of_file(got[1], want[1]) and (want[3] == 0 or got[3] in (0, want[3])) and
             (got[2] == want[2] if i + 1 < len(frames) else want[3] <= got[2] <= want[4])
             for i, (got, want) in enumerate(zip(frames, self.frames)))
+
+
+def of_file(got, told):
+    """Some workloads tell paths, some the last part of them."""
+    return got == told or "/" not in told and got.endswith("/" + told)
 
 
 def scripts_of(request, language):
@@ -81,7 +86,7 @@ def collect(sink, scripts, least, seconds):
         for body in bodies:
             request = wire.decode(body, "Request")
             decoded.append([sample for language in languages for sample in scripts_of(request, language)
-                            if sample[0] in by_name])
+                            if sample[0] in by_name and by_name[sample[0]].language == language])
         mine = {s: None for s in scripts}
         for batch in decoded:
             for s in scripts:
