@@ -78,7 +78,6 @@ int filenames_part(void *arg, uint32_t file_id, const struct others_file *part)
 	return err;
 }
 
-/* keep: the file that is asked about, of which the answer is still to be used; or NULL. */
 static void filenames_make_room(struct files *files, const struct file *keep)
 {
 	struct file *file = lru_oldest(&files->table);
@@ -163,6 +162,7 @@ static void filenames_open_lines(struct files *files, struct file *file, struct 
 
 	filenames_close(files, file);
 	file->lines_gone = false;
+	file->most = filenames_most(files);
 	for (int i = 0; i < 3; i++)
 		parts[i] = filenames_open_other(files, of[i], &elf[i]) ? NULL : &elf[i];
 	file->dwarf =
@@ -186,6 +186,7 @@ static void filenames_examine(struct files *files, struct file *file)
 	struct elffile elf;
 	int err = elffile_open(&elf, files->reader, file->slot, file->key.size_bytes);
 
+	file->most = filenames_most(files);
 	if (!file->examined) {
 		file->examined = true;
 		file->ids = calloc(1, sizeof(*file->ids));
@@ -299,9 +300,9 @@ void filenames_find(struct files *files, struct file *file, uint64_t offset,
 {
 	const struct elffile_segment *segment;
 
-	/* What the file of the last question took beyond its part was still needed then. */
-	if (files_symbol_bytes(files) > files->symbol_bytes_max)
-		filenames_make_room(files, NULL);
+	/* It was opened when it might take more. */
+	if (file->most > filenames_most(files) && filenames_forget(files, file))
+		files->evictions++;
 	if (!file->symbols && !file->dwarf && !file->go && !file->bad && file->slot >= 0)
 		filenames_examine(files, file);
 	else if (file->lines_gone && file->slot >= 0)

@@ -49,6 +49,7 @@ struct file {
 	struct dwarf *dwarf; /* NULL = there is none; it goes when the file is closed */
 	bool lines_gone;     /* ... and it was there */
 	size_t bytes;	     /* what its names take */
+	uint64_t most;	     /* what they might when it was opened */
 	struct others *others; /* files that belong to it; NULL = it lacks nothing */
 	bool others_begun;     /* that was found out */
 	struct lang_runtime *runtime; /* symbolizer/runtimes; NULL = none, or not looked for */

@@ -219,14 +219,14 @@ static void test_lines_beside_made_code(void **state)
 	(void)state;
 	assert_int_equal(fstat(fd, &st), 0);
 	message.key = (struct file_key){1, 1, (uint64_t)st.st_size, 1};
-	world_open(&w, LINES_BYTES);
+	world_open(&w, 2 * LINES_BYTES);
 	files_message(&w.files, &message, fd);
 	for (uint64_t at = 0; at < (uint64_t)st.st_size; at += 512) {
 		filenames_find(&w.files, files_get(&w.files, 1), at, &found);
 		placed += found.lines.n && found.lines.line[0].file;
 		assert_true(files_symbol_bytes(&w.files) <= w.files.symbol_bytes_max);
 		if (placed == 30)
-			w.files.jit_bytes = LINES_BYTES / JIT_SHARE;
+			w.files.jit_bytes = 2 * LINES_BYTES / JIT_SHARE;
 	}
 	assert_true(placed > 50);
 	/* And it came once more, not again and again. */
